@@ -1,0 +1,111 @@
+"""How a chunk is stored: a scheme is a set of layouts, each with its columns, its local features and its masters.
+
+Sun, "Skipping-oriented Data Design for Large-Scale Analytics", dissertation, 2017, section 5.4.1: a GSOP-R scheme is a
+set of layouts (C_i, F_i, M_i).
+
+    C_i   layout.columns       F_i   layout.features       M_i   layout.masters
+
+SOP is one layout that holds every column. GSOP is several layouts that share no column, all columns masters. GSOP-R is
+layouts that may share columns. A chunk as it was loaded is `raw`: one layout, no features. The code that reads and writes
+does not ask which of these it has before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from skipstone.errors import InvalidInput, listed
+from skipstone.predicate.literal import Conjunction
+
+__all__ = ["ClusteringSpec", "Layout", "Scheme"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteringSpec:
+    """Which clustering makes a layout's blocks, by name; parameters are sorted (name, value) pairs of JSON scalars.
+
+    What it decided (boundaries, a tree, a map from vectors to groups) belongs to a chunk and is made anew for each.
+    """
+
+    name: str = "none"
+    parameters: tuple[tuple[str, str | int | float | bool], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Some columns of a chunk, stored together: in which order, clustered by which local features, and which are masters.
+
+    `columns` is the stored order. `features` are positions in the scheme's features, ascending. Master columns hold the
+    values of all rows of the chunk; a layout without masters holds just the rows that satisfy one of its features.
+    `duplicates` are further physical columns (stored name, source column) that the schema never shows.
+    """
+
+    columns: tuple[str, ...]
+    features: tuple[int, ...] = ()
+    masters: frozenset[str] = frozenset()
+    clustering: ClusteringSpec = field(default_factory=ClusteringSpec)
+    duplicates: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def holds_all_rows(self) -> bool:
+        """Whether every row of the chunk is in this layout."""
+        return bool(self.masters)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """The layouts that a chunk is stored in, and the features that their vectors speak of."""
+
+    layouts: tuple[Layout, ...]
+    features: tuple[Conjunction, ...] = ()
+
+    @property
+    def needs_row_ids(self) -> bool:
+        """Whether rows must be put together again from several layouts, so that each stores its rows' ids."""
+        return len(self.layouts) > 1
+
+    @classmethod
+    def raw(cls, columns: Sequence[str]) -> Scheme:
+        """The scheme of a chunk as it was loaded: one layout, arrival order, no features.
+
+        >>> Scheme.raw(["a", "b"]).layouts[0].columns
+        ('a', 'b')
+        """
+        return cls((Layout(tuple(columns), masters=frozenset(columns)),))
+
+    def validate(self, columns: Sequence[str]) -> Scheme:
+        """Give the scheme back if it can store a table of these columns without loss, else say what is wrong."""
+        if not self.layouts:
+            raise InvalidInput("a scheme needs at least one layout, this one has none")
+        masters = Counter(column for layout in self.layouts for column in layout.masters)
+        homeless = [column for column in columns if masters[column] == 0]
+        if homeless:
+            raise InvalidInput(f"every column must be a master in exactly one layout; without one: {listed(homeless)}")
+        doubled = sorted(column for column, count in masters.items() if count > 1)
+        if doubled:
+            raise InvalidInput(f"every column must be a master in exactly one layout; in several: {listed(doubled)}")
+        for number, layout in enumerate(self.layouts):
+            _validate_layout(number, layout, frozenset(columns), len(self.features))
+        return self
+
+
+def _validate_layout(number: int, layout: Layout, known: frozenset[str], feature_count: int) -> None:
+    here = f"layout {number}"
+    strangers = sorted((set(layout.columns) | layout.masters) - known)
+    if strangers:
+        raise InvalidInput(f"{here} names columns that the table does not have: {listed(strangers)}")
+    if len(set(layout.columns)) != len(layout.columns) or not layout.columns:
+        raise InvalidInput(f"{here} must name one or more columns, each once; it has: {listed(layout.columns)}")
+    if not layout.masters <= set(layout.columns):
+        missing = sorted(layout.masters - set(layout.columns))
+        raise InvalidInput(f"{here} has masters that are not among its columns: {listed(missing)}")
+    if list(layout.features) != sorted(set(layout.features)) or any(
+        not 0 <= feature < feature_count for feature in layout.features
+    ):
+        raise InvalidInput(
+            f"{here} must name features in ascending order from 0 to {feature_count - 1}; it has {layout.features}"
+        )
+    if not layout.masters and not layout.features:
+        raise InvalidInput(f"{here} has neither masters nor features, so no row would be in it")
