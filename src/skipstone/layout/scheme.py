@@ -6,8 +6,8 @@ set of layouts (C_i, F_i, M_i).
     C_i   layout.columns       F_i   layout.features       M_i   layout.masters
 
 SOP is one layout that holds every column. GSOP is several layouts that share no column, all columns masters. GSOP-R is
-layouts that may share columns. A chunk as it was loaded is `raw`: one layout, no features. The code that reads and writes
-does not ask which of these it has before it.
+layouts that may share columns. A chunk as it was loaded is `raw`: one layout, no features. The code that reads and
+writes does not ask which of these it has before it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ClusteringSpec:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Some columns of a chunk, stored together: in which order, clustered by which local features, and which are masters.
+    """Some columns of a chunk, stored together: their order, the local features that cluster them, and the masters.
 
     `columns` is the stored order. `features` are positions in the scheme's features, ascending. Master columns hold the
     values of all rows of the chunk; a layout without masters holds just the rows that satisfy one of its features.
