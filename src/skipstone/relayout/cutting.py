@@ -1,8 +1,8 @@
 """Cut sorted rows into blocks: never fewer rows than asked for, never twice as many within a group.
 
 Sun et al., "Fine-grained Partitioning for Aggressive Data Skipping", SIGMOD 2014, section 3.4.4 of the dissertation:
-blocks have between minSize and 2 * minSize rows. A group (rows that a clustering wants together) with more rows than that
-is cut evenly; groups that turn out smaller than a block share one with their neighbours.
+blocks have between minSize and 2 * minSize rows. A group (rows that a clustering wants together) with more rows is
+cut evenly; groups that turn out smaller than a block share one with their neighbours.
 """
 
 from __future__ import annotations

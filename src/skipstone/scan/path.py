@@ -1,7 +1,7 @@
 """Choose which layout a query reads each of its columns from.
 
-Sun, "Skipping-oriented Data Design for Large-Scale Analytics", dissertation, 2017, section 5.6: a retrieval path assigns
-every requested column to a layout that is eligible for it; its cost is the cells read plus the row ids read (eq. 5.1).
+Sun, "Skipping-oriented Data Design for Large-Scale Analytics", dissertation, 2017, section 5.6: a retrieval path
+assigns every requested column to a layout that is eligible for it; its cost is the cells read plus the row ids read (eq. 5.1).
 
     C^q           the keys of `eligible`        rr(q, L_j)     rows[j]
     p(c_i, L_j)   the path: column -> layout    eligibleL      eligible[column]
@@ -9,8 +9,8 @@ every requested column to a layout that is eligible for it; its cost is the cell
 Two ways to find one: `greedy_path` as the paper gives it, a 2-approximation, and `exact_path`, which searches the sets
 of layouts and is what the reader uses while that is cheap.
 
-Departs from the paper: row ids are counted only where more than one layout is read, because a query that stays within one
-layout needs none of them (that is the rule of equation 4.2, which 5.1 leaves out).
+Departs from the paper: row ids are counted only where more than one layout is read, because a query that stays within
+one layout needs none of them (that is the rule of equation 4.2, which 5.1 leaves out).
 """
 
 from __future__ import annotations
