@@ -1,8 +1,8 @@
 """Plan the shuffle: which bucket each row goes to, so that a bucket is a few blocks and buckets keep the order.
 
 Rows are ordered by (group, order key). A bucket is a range of that order: several small groups, or part of a large
-one. One task holds one bucket in memory, sorts it and writes its blocks. The plan is made from a sample, so buckets are of
-about the wanted size, never exactly; nothing but balance depends on it.
+one. One task holds one bucket in memory, sorts it and writes its blocks. The plan is made from a sample, so buckets are
+of about the wanted size, never exactly; nothing but balance depends on it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Choose which layout a query reads each of its columns from.
 
 Sun, "Skipping-oriented Data Design for Large-Scale Analytics", dissertation, 2017, section 5.6: a retrieval path
-assigns every requested column to a layout that is eligible for it; its cost is the cells read plus the row ids read (eq. 5.1).
+assigns every requested column to a layout that is eligible for it; its cost is the cells read plus the row ids read
+(eq. 5.1).
 
     C^q           the keys of `eligible`        rr(q, L_j)     rows[j]
     p(c_i, L_j)   the path: column -> layout    eligibleL      eligible[column]
