@@ -10,6 +10,7 @@
     ├── CommitConflict                  another writer changed the same chunks first; nothing was lost
     ├── VerificationFailed              what was written is not what was read; nothing was committed
     ├── LayoutInfeasible (ValueError)   the data or the limits leave no layout to choose
+    ├── CannotEvaluate                  Arrow cannot give Spark's answer for these rows; they must be read, not judged
     ├── MissingDependency (ImportError) an optional package or Java is not there, with the line that installs it
     └── ExecutionFailed                 Spark failed while it worked for us; the cause in one line, no Java stack
 
@@ -23,6 +24,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "CannotEvaluate",
     "ColumnNotFound",
     "CommitConflict",
     "ExecutionFailed",
@@ -137,6 +139,13 @@ class VerificationFailed(SkipstoneError):
 
 class LayoutInfeasible(SkipstoneError, ValueError):
     """The data or the limits leave no layout to choose."""
+
+
+class CannotEvaluate(SkipstoneError):
+    """Arrow cannot give Spark's answer for an expression, ever or for these rows; unknown means read.
+
+    The message is one sentence without a full stop that a plan can show: what it is, and why.
+    """
 
 
 class MissingDependency(SkipstoneError, ImportError):
