@@ -8,6 +8,7 @@
     ├── TableExists (ValueError)        a table of this name is already here
     ├── SnapshotNotFound (LookupError)  a version that never was, or that has been vacuumed
     ├── CommitConflict                  another writer changed the same chunks first; nothing was lost
+    ├── StorageFailed (OSError)         a disk or an object store did not do what it was asked to do
     ├── VerificationFailed              what was written is not what was read; nothing was committed
     ├── LayoutInfeasible (ValueError)   the data or the limits leave no layout to choose
     ├── CannotEvaluate                  Arrow cannot give Spark's answer for these rows; they must be read, not judged
@@ -34,6 +35,7 @@ __all__ = [
     "MissingDependency",
     "SkipstoneError",
     "SnapshotNotFound",
+    "StorageFailed",
     "TableExists",
     "TableNotFound",
     "VerificationFailed",
@@ -131,6 +133,10 @@ class SnapshotNotFound(SkipstoneError, LookupError):
 
 class CommitConflict(SkipstoneError):
     """Another writer changed the same chunks first. Nothing was lost, and nothing of ours was committed."""
+
+
+class StorageFailed(SkipstoneError, OSError):
+    """A disk or an object store did not do what it was asked to do. Nothing was committed."""
 
 
 class VerificationFailed(SkipstoneError):
