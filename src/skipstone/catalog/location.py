@@ -108,6 +108,12 @@ class Location:
         infos = filesystem.get_file_info([posixpath.join(base, path) for path in paths])
         return [path for path, info in zip(paths, infos, strict=True) if info.type != pyarrow.fs.FileType.File]
 
+    def directories(self) -> tuple[str, ...]:
+        """Name the directories right below this place, sorted; none where there is nothing."""
+        filesystem, base = self.filesystem()
+        infos = filesystem.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True))
+        return tuple(sorted(info.base_name for info in infos if info.type == pyarrow.fs.FileType.Directory))
+
     def list(self, path: str = "") -> Iterator[StoredFile]:
         """List the files below a path, at any depth, by name."""
         filesystem, base = self.filesystem()

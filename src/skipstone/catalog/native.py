@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
@@ -132,7 +132,7 @@ class NativeCatalog:
         try:
             create_table_with_add_actions(
                 self._blocks_at.uri,
-                DELTA_SCHEMA,
+                Schema.from_arrow(DELTA_SCHEMA),
                 [add],
                 mode="error",
                 partition_by=["chunk"],
@@ -408,7 +408,7 @@ class NativeCatalog:
             table.create_write_transaction(
                 list(actions),
                 "append",
-                DELTA_SCHEMA,
+                Schema.from_arrow(DELTA_SCHEMA),
                 partition_by=["chunk"],
                 commit_properties=_properties(operation, entry, commit_id),
             )
