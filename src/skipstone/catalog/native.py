@@ -17,7 +17,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +35,14 @@ from skipstone.catalog.records import (
     read_table_record,
     table_file,
 )
-from skipstone.catalog.rules import require_applicable, require_retention, require_sound_change
+from skipstone.catalog.rules import (
+    oldest_kept,
+    require_applicable,
+    require_readable,
+    require_retention,
+    require_sound_change,
+    version_at,
+)
 from skipstone.catalog.schemes import read_scheme, scheme_document, scheme_hash
 from skipstone.catalog.values import Change, Commit, NewChunk, Snapshot, SnapshotSource, VacuumReport
 from skipstone.errors import (
@@ -156,10 +162,10 @@ class NativeCatalog:
             raise InvalidInput("ask for a version or for a point in time, not for both")
         head = self._head()
         if timestamp is not None:
-            version = self._version_at(timestamp)
+            version = version_at(self.history(), timestamp)
         if version is None or version == head.number:
             return self._snapshot(head)
-        self._require_readable(version, head)
+        require_readable(version, self._record(head.record_path).oldest_version)
         return self._snapshot(self._version(version))
 
     def commit(self, change: Change, *, base: int) -> int:
@@ -213,7 +219,7 @@ class NativeCatalog:
     def restore(self, version: int) -> int:
         """Make the table what it was at a version, as a new commit, and give the new version."""
         head = self._head()
-        self._require_readable(version, head)
+        require_readable(version, self._record(head.record_path).oldest_version)
         wanted = self._version(version)
         record = self._record(head.record_path)
         restored = replace(self._record(wanted.record_path), oldest_version=record.oldest_version)
@@ -248,7 +254,8 @@ class NativeCatalog:
         cutoff = datetime.now(UTC) - retention
         for _ in range(ATTEMPTS):
             head = self._head()
-            oldest = self._oldest_kept(head, cutoff)
+            history = [commit for commit in self.history() if commit.version <= head.number]
+            oldest = oldest_kept(history, cutoff, self._record(head.record_path).oldest_version)
             used = self._used_since(oldest, head)
             orphans = [
                 file
@@ -315,22 +322,6 @@ class NativeCatalog:
         self._versions[number] = found
         while len(self._versions) > VERSIONS_KEPT:
             self._versions.pop(next(iter(self._versions)), None)
-        return found
-
-    def _require_readable(self, version: int, head: _Version) -> None:
-        oldest = self._record(head.record_path).oldest_version
-        if version < oldest:
-            raise SnapshotNotFound(f"version {version} has been vacuumed; the oldest that is left is {oldest}")
-
-    def _version_at(self, timestamp: datetime) -> int:
-        moment = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
-        found = None
-        for commit in reversed(self.history()):
-            if commit.timestamp > moment:
-                break
-            found = commit.version
-        if found is None:
-            raise SnapshotNotFound(f"{self.location.uri} did not exist at {moment.isoformat()}")
         return found
 
     # Reading.
@@ -425,14 +416,6 @@ class NativeCatalog:
         return version if _own(_commit_info(entry)).get("commit_id") == commit_id else None
 
     # Vacuum.
-
-    def _oldest_kept(self, head: _Version, cutoff: datetime) -> int:
-        oldest = self._record(head.record_path).oldest_version
-        commits = [commit for commit in reversed(self.history()) if commit.version <= head.number]
-        for superseded, by in pairwise(commits):
-            if by.timestamp <= cutoff:
-                oldest = max(oldest, superseded.version + 1)
-        return oldest
 
     def _used_since(self, oldest: int, head: _Version) -> set[str]:
         catalog_files = {path: file.chunk for path, file in self._version(oldest).files.items()}

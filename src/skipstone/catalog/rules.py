@@ -7,16 +7,25 @@ chunks to something that identifies a chunk's content.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
-from datetime import timedelta
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pyarrow as pa
 
 from skipstone.catalog.protocol import DEFAULT_RETENTION
-from skipstone.catalog.values import Change, NewChunk, require_chunk_name
-from skipstone.errors import CommitConflict, InvalidInput, listed
+from skipstone.catalog.values import Change, Commit, NewChunk, require_chunk_name
+from skipstone.errors import CommitConflict, InvalidInput, SnapshotNotFound, listed
 
-__all__ = ["require_applicable", "require_retention", "require_sound_change", "still_reads"]
+__all__ = [
+    "oldest_kept",
+    "require_applicable",
+    "require_readable",
+    "require_retention",
+    "require_sound_change",
+    "still_reads",
+    "version_at",
+]
 
 
 def require_sound_change(change: Change) -> None:
@@ -87,6 +96,35 @@ def require_retention(retention: timedelta, allow_short_retention: bool) -> None
             "is still at work, or of a reader's snapshot, could be deleted. Pass allow_short_retention if nobody else "
             "uses the table"
         )
+
+
+def require_readable(version: int, oldest: int) -> None:
+    """Raise SnapshotNotFound for a version that has been vacuumed."""
+    if 0 <= version < oldest:
+        raise SnapshotNotFound(f"version {version} has been vacuumed; the oldest that is left is {oldest}")
+
+
+def version_at(history: Sequence[Commit], timestamp: datetime) -> int:
+    """The version that was the latest at a point in time; a time without a zone is in UTC. `history` is latest first."""
+    moment = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
+    found = next((commit.version for commit in history if commit.timestamp <= moment), None)
+    if found is None:
+        raise SnapshotNotFound(f"the table did not exist yet at {moment.isoformat()}")
+    if not next(commit.restorable for commit in history if commit.version == found):
+        raise SnapshotNotFound(f"version {found}, the latest at {moment.isoformat()}, has been vacuumed")
+    return found
+
+
+def oldest_kept(history: Sequence[Commit], cutoff: datetime, oldest: int) -> int:
+    """The oldest version that was the latest at some time after the cutoff, and not below `oldest`.
+
+    `history` is latest first; the latest version is always kept.
+    """
+    kept = oldest
+    for superseded, by in pairwise(reversed(history)):
+        if by.timestamp <= cutoff:
+            kept = max(kept, superseded.version + 1)
+    return kept
 
 
 def _require_complete(chunk: NewChunk) -> None:

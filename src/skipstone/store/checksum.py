@@ -11,7 +11,7 @@ are two, all NaN are one, because the bits of a NaN do not survive every engine.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,13 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 from numba import njit
 
-from skipstone.catalog.values import Checksum
-from skipstone.errors import InvalidInput
+from skipstone.catalog.values import RESERVED_PREFIX, Checksum
+from skipstone.errors import InvalidInput, VerificationFailed, listed
 
-__all__ = ["Checksums", "checksum", "checksums", "hash_values", "merge_checksums"]
+__all__ = ["WHOLE_ROWS", "Checksums", "checksum", "checksums", "hash_values", "merge_checksums", "require_equal"]
 
 Checksums: TypeAlias = tuple[tuple[str, Checksum], ...]
 """Checksums by column, in the order of the names."""
+
+WHOLE_ROWS = f"{RESERVED_PREFIX}whole_rows"
+"""The name under which the checksum of whole rows is kept."""
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
@@ -37,29 +40,26 @@ _STRUCT = np.uint64(0xA54FF53A5F1D36F1)
 _SECOND = np.uint64(0x510E527FADE682D1)
 
 
-def checksums(batch: pa.RecordBatch | pa.Table, *, whole_rows: Mapping[str, Sequence[str]] | None = None) -> Checksums:
-    """Checksum every column; with `whole_rows` also rows as such: for each name given there, rows of those columns.
+def checksums(batch: pa.RecordBatch | pa.Table, *, whole_rows: Sequence[str] = ()) -> Checksums:
+    """Checksum every column; with `whole_rows` also the rows as such, made of those columns, under `WHOLE_ROWS`.
 
-    A checksum of whole rows sees values that have moved to another row, which those of columns do not.
+    The checksum of whole rows sees values that have moved to another row, which those of columns do not.
 
     >>> one = pa.table({"a": [1, 2], "b": ["x", None]})
     >>> other = pa.table({"a": [2, 1], "b": ["x", None]})
     >>> checksums(one) == checksums(other)
     True
-    >>> checksums(one, whole_rows={"rows": ["a", "b"]}) == checksums(other, whole_rows={"rows": ["a", "b"]})
+    >>> checksums(one, whole_rows=["a", "b"]) == checksums(other, whole_rows=["a", "b"])
     False
     """
-    rows = whole_rows or {}
     sums: dict[str, Checksum] = {}
     for piece in _pieces(batch):
         hashes = {name: hash_values(piece.column(name)) for name in piece.schema.names}
-        hashes |= {
-            name: _hash_rows([(column, hashes[column]) for column in columns], piece.num_rows)
-            for name, columns in rows.items()
-        }
+        if whole_rows:
+            hashes[WHOLE_ROWS] = _hash_rows([(name, hashes[name]) for name in whole_rows], piece.num_rows)
         for name, values in hashes.items():
             sums[name] = sums.get(name, Checksum()) + _total(values)
-    for name in (*batch.schema.names, *rows):
+    for name in (*batch.schema.names, *([WHOLE_ROWS] if whole_rows else ())):
         sums.setdefault(name, Checksum())
     return tuple(sorted(sums.items()))
 
@@ -81,6 +81,28 @@ def merge_checksums(parts: Iterable[Checksums]) -> Checksums:
         for name, one in part:
             sums[name] = sums.get(name, Checksum()) + one
     return tuple(sorted(sums.items()))
+
+
+def require_equal(read: Checksums, written: Checksums, *, what: str) -> None:
+    """Raise VerificationFailed, saying what differs, unless every checksum of `read` is also in `written`.
+
+    >>> sums = checksums(pa.table({"a": [1, 2]}))
+    >>> require_equal(sums, sums, what="chunk c")
+    """
+    there = dict(written)
+    wrong = [_difference(name, one, there.get(name, Checksum())) for name, one in read if there.get(name) != one]
+    if wrong:
+        raise VerificationFailed(
+            f"{what}: what was written is not what was read, so nothing was committed. {listed(wrong)}. "
+            "Does the source give the same rows each time it is read? If it does, please report this as a bug"
+        )
+
+
+def _difference(name: str, read: Checksum, written: Checksum) -> str:
+    shown = "whole rows" if name == WHOLE_ROWS else name
+    if read.rows != written.rows:
+        return f"{shown}: {read.rows} rows read, {written.rows} written"
+    return f"{shown}: other values"
 
 
 def hash_values(values: pa.Array) -> Hashes:

@@ -71,13 +71,14 @@ def read_blocks(
 
 
 def stored_checksums(
-    table: Location, blocks: Blocks, schema: pa.Schema, *, whole_rows: Mapping[str, Sequence[str]] | None = None
+    table: Location, blocks: Blocks, schema: pa.Schema, *, whole_rows: Sequence[str] = ()
 ) -> Checksums:
-    """Checksum what blocks hold on disk; `schema` names columns that all of them have."""
+    """Checksum what blocks hold on disk, row ids included; `schema` names columns that all of them have."""
     reads = file_blocks(blocks.rows["file"].to_pylist(), blocks.rows["row_group"].to_pylist())
     row_ids = ROW_ID in blocks.columns
+    rows = (*whole_rows, ROW_ID) if whole_rows and row_ids else whole_rows
     return merge_checksums(
-        checksums(batch, whole_rows=whole_rows) for batch in read_blocks(table, reads, schema, row_ids=row_ids)
+        checksums(batch, whole_rows=rows) for batch in read_blocks(table, reads, schema, row_ids=row_ids)
     )
 
 

@@ -34,7 +34,6 @@ from skipstone.layout.scheme import Scheme
 from skipstone.store.checksum import Checksums, checksums, merge_checksums
 from skipstone.store.statistics import BlockBounds, Tracked, bounds_column, bounds_of
 from skipstone.store.types import leaf_count, storable_schema
-from skipstone.store.verification import whole_row_columns, whole_rows_name
 
 __all__ = ["BlockTarget", "BlockWriter", "Vectors", "Written", "write_blocks"]
 
@@ -50,7 +49,7 @@ class BlockTarget:
     """Where the blocks of one part of one layout of a chunk go, and how they are stored.
 
     `schema` has the stored columns in stored order, without duplicates and row ids. `whole_rows` are the columns whose
-    rows are checksummed as rows, see `skipstone.store.verification`.
+    rows are checksummed as rows, with the row id where ids are stored; the checksum sees values that moved.
     """
 
     table: Location
@@ -96,7 +95,7 @@ class BlockTarget:
             scheme.needs_row_ids,
             (len(scheme.features) + 7) // 8,
             tuple(one for one in tracked if one.columns <= set(names)),
-            whole_row_columns(scheme).get(whole_rows_name(layout), ()),
+            tuple(names),
         )
 
     @property
@@ -113,10 +112,10 @@ class BlockTarget:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What writers wrote: blocks for the catalog, and for each layout the checksums over all its rows."""
+    """What was written: blocks for the catalog, and checksums over all their rows."""
 
     blocks: Blocks
-    checksums: tuple[tuple[int, Checksums], ...]
+    checksums: Checksums
 
     @property
     def rows(self) -> int:
@@ -127,16 +126,8 @@ class Written:
     def merge(cls, parts: Iterable[Written]) -> Written:
         """What several writers wrote together, ordered by layout, part and block."""
         found = list(parts)
-        by_layout: dict[int, list[Checksums]] = {}
-        for one in found:
-            for layout, sums in one.checksums:
-                by_layout.setdefault(layout, []).append(sums)
-        merged = tuple((layout, merge_checksums(by_layout[layout])) for layout in sorted(by_layout))
-        return cls(Blocks.concat([one.blocks for one in found]).sorted(), merged)
-
-    def checksums_of(self, layout: int) -> Checksums:
-        """The checksums over all rows of a layout."""
-        return dict(self.checksums).get(layout, ())
+        sums = merge_checksums(one.checksums for one in found)
+        return cls(Blocks.concat([one.blocks for one in found]).sorted(), sums)
 
 
 class BlockWriter:
@@ -192,7 +183,7 @@ class BlockWriter:
         """Finish the last block and file, and say what was written."""
         self._finish_block()
         self._close_file()
-        return Written(self._blocks(), ((self._target.layout, merge_checksums(self._checksums)),))
+        return Written(self._blocks(), merge_checksums(self._checksums))
 
     def abort(self) -> None:
         """Give up, and delete what was written as far as that is possible."""
@@ -224,9 +215,9 @@ class BlockWriter:
             self._close_file()
 
     @property
-    def _whole_rows(self) -> dict[str, tuple[str, ...]]:
+    def _whole_rows(self) -> tuple[str, ...]:
         columns = self._target.whole_rows
-        return {whole_rows_name(self._target.layout): columns} if columns else {}
+        return (*columns, ROW_ID) if columns and self._target.row_ids else columns
 
     def _open_file(self) -> _OpenFile:
         path = posixpath.join(self._target.directory, f"{uuid.uuid4().hex}.parquet")
