@@ -53,25 +53,26 @@ def implies(p: Filter, q: Filter) -> bool:
 class Premise:
     """A filter p made ready to be asked which filters it implies.
 
-    `is_impossible` tells that no row makes it TRUE: it implies everything.
+    `knowledge` is what its rows have in common, `clauses` the disjunctions that say more than that. `is_impossible`
+    tells that no row makes it TRUE: it implies everything. A premise is not changed after it has been made.
     """
 
-    __slots__ = ("_clauses", "_knowledge", "_tied", "filter", "is_impossible")
+    __slots__ = ("_tied", "clauses", "filter", "is_impossible", "knowledge")
 
     def __init__(self, p: Filter) -> None:
         self.filter = p
         self.is_impossible = False
-        self._knowledge = Knowledge({})
-        self._clauses: tuple[Clause, ...] = ()
+        self.knowledge = Knowledge({})
+        self.clauses: tuple[Clause, ...] = ()
         try:
-            self._clauses = settle(self._knowledge, [_clause(predicate) for predicate in _predicates(p)])
-            self.is_impossible = _some_split_fails(self._knowledge, self._clauses)
+            self.clauses = settle(self.knowledge, [_clause(predicate) for predicate in _predicates(p)])
+            self.is_impossible = _some_split_fails(self.knowledge, self.clauses)
         except Contradiction:
             self.is_impossible = True
         # A contradiction that no single subject shows can only come about through these subjects.
-        in_clauses = {condition.subject for clause in self._clauses for t in clause for condition in t.if_true}
+        in_clauses = {condition.subject for clause in self.clauses for t in clause for condition in t.if_true}
         self._tied = frozenset(tied for subject in in_clauses for tied in (subject, *subject.ties)) | frozenset(
-            tied for subject in self._knowledge.sets if subject.ties for tied in (subject, *subject.ties)
+            tied for subject in self.knowledge.sets if subject.ties for tied in (subject, *subject.ties)
         )
 
     def implies(self, q: Filter | Conclusion) -> bool:
@@ -85,17 +86,17 @@ class Premise:
         """Whether this filter cannot be TRUE where a predicate of q is not."""
         if denial.is_impossible:
             return True
-        sets = self._knowledge.sets
+        sets = self.knowledge.sets
         for condition in denial.conditions:
             held = sets.get(condition.subject)
             if held is not None and not held.meets(condition.values):
                 return True
         if not self._must_reason_about(denial):
             return False
-        knowledge = self._knowledge.copy()
+        knowledge = self.knowledge.copy()
         try:
             knowledge.learn(denial.conditions)
-            open_clauses = settle(knowledge, self._clauses)
+            open_clauses = settle(knowledge, self.clauses)
             return _some_split_fails(knowledge, [c for c in open_clauses if denial.subjects & _subjects(c)])
         except Contradiction:
             return True
@@ -104,7 +105,7 @@ class Premise:
         """Whether a contradiction may come about that no single subject shows."""
         if not denial.subjects.isdisjoint(self._tied):
             return True
-        return denial.has_ties and any(subject in self._knowledge.sets for subject in denial.subjects)
+        return denial.has_ties and any(subject in self.knowledge.sets for subject in denial.subjects)
 
 
 @dataclass(frozen=True, slots=True)

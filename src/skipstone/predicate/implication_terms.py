@@ -20,7 +20,7 @@ from skipstone.predicate.expression import Call, Cast, Constant, Element, Expres
 from skipstone.predicate.implication_patterns import Pattern, pattern_of
 from skipstone.predicate.intervals import Domain, Family, ValueSet, domain_of, prefix_end, union_of
 from skipstone.predicate.literal import Comparison, InSet, Literal, Match, NullTest, Opaque, Operator
-from skipstone.predicate.monotone import preimage
+from skipstone.predicate.monotone import preimage, without_widening
 
 __all__ = ["Condition", "Order", "Subject", "Term", "subject_of", "term_of"]
 
@@ -321,7 +321,7 @@ def _ordered(literal: Comparison) -> Term:
     >>> term_of(Comparison(Operator.LESS, a, b)).if_true[0] == term_of(Comparison(Operator.GREATER, b, a)).if_true[0]
     True
     """
-    left, right, operator = literal.left, literal.right, literal.operator
+    left, right, operator = without_widening(literal.left), without_widening(literal.right), literal.operator
     if left == right:
         return _exactly(literal, left, _compared_with_itself(operator, left))
     if repr(left) > repr(right):

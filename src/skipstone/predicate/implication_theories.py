@@ -23,7 +23,7 @@ from skipstone.predicate.implication_terms import (
 )
 from skipstone.predicate.intervals import TOP, Domain, Family, Key, ValueSet, union_of
 
-__all__ = ["RULES", "Clause", "Contradiction", "Knowledge", "settle"]
+__all__ = ["RULES", "Clause", "Contradiction", "Knowledge", "comparable", "impossible_orders", "settle"]
 
 MOST_POINTS = 1000
 """Patterns are tried on the values of an expression one by one where it has at most this many."""
@@ -56,7 +56,7 @@ class Knowledge:
         """Give a copy that can be narrowed by itself."""
         return Knowledge(self.sets.copy())
 
-    def of(self, subject: Subject) -> ValueSet:
+    def __getitem__(self, subject: Subject) -> ValueSet:
         """Give the set that the value of a subject lies in."""
         return self.sets.get(subject, subject.domain.everything)
 
@@ -144,7 +144,7 @@ def unread_is_null_with_its_expression(knowledge: Knowledge) -> None:
             knowledge.narrow(about, about.domain.known)
         elif not values.cuts:
             knowledge.narrow(about, ValueSet((), True))
-        elif not knowledge.of(about).null:
+        elif not knowledge[about].null:
             knowledge.narrow(subject, ValueSet(values.cuts))
 
 
@@ -166,7 +166,7 @@ def points_fit_patterns(knowledge: Knowledge) -> None:
         if subject.pattern is None:
             continue
         about, truth = subject.ties[0], knowledge.sets[subject]
-        held = knowledge.of(about)
+        held = knowledge[about]
         points = about.domain.points(held, MOST_POINTS)
         if points is None:
             continue
@@ -177,7 +177,7 @@ def points_fit_patterns(knowledge: Knowledge) -> None:
 def orders_know_nulls(knowledge: Knowledge) -> None:
     """a < b: both known. a <=> b with a known: b known, too. a NULL and b known: exactly one is NULL."""
     for subject, left, right in _orders(knowledge):
-        one, other = knowledge.of(left), knowledge.of(right)
+        one, other = knowledge[left], knowledge[right]
         possible: list[int] = []
         if one.cuts and other.cuts:
             possible += (LESS, EQUAL, GREATER)
@@ -198,12 +198,12 @@ def orders_know_nulls(knowledge: Knowledge) -> None:
 def orders_bound_their_sides(knowledge: Knowledge) -> None:
     """a < b and b < 5: a < 5. a <= b and b = 5 and a = 7: no row. a in [1, 2] and b in [3, 4]: a < b."""
     for subject, left, right in _orders(knowledge):
-        if left.domain != right.domain or left.domain.family is Family.UNORDERED:
+        if not comparable(left.domain, right.domain):
             continue
-        one, other = knowledge.of(left), knowledge.of(right)
+        one, other = knowledge[left], knowledge[right]
         if not one.cuts or not other.cuts:
             continue
-        impossible = _impossible_orders(left.domain, one, other)
+        impossible = impossible_orders(left.domain, one, other)
         if impossible:
             knowledge.narrow(subject, union_of([_state(s) for s in _states(knowledge, subject) - impossible]))
         states = _states(knowledge, subject)
@@ -260,7 +260,7 @@ RULES: tuple[Callable[[Knowledge], None], ...] = (
 
 def _true_patterns(knowledge: Knowledge, subjects: list[Subject], about: Subject) -> list[Pattern]:
     found = [s.pattern for s in subjects if s.pattern and s.ties[0] == about and knowledge.sets[s] == IS_TRUE]
-    head = _common_head(knowledge.of(about))
+    head = _common_head(knowledge[about])
     return found if head is None else [*found, head]
 
 
@@ -297,11 +297,11 @@ def _state(state: int) -> ValueSet:
 
 
 def _states(knowledge: Knowledge, subject: Subject) -> set[int]:
-    values = knowledge.of(subject)
+    values = knowledge[subject]
     return {state for state in range(BOTH_NULL + 1) if values.meets(_state(state))}
 
 
-def _impossible_orders(domain: Domain, one: ValueSet, other: ValueSet) -> set[int]:
+def impossible_orders(domain: Domain, one: ValueSet, other: ValueSet) -> set[int]:
     """The orders that two sets rule out: [1, 3) and [3, 5) rule out 'equal' and 'greater'."""
     impossible = set()
     if not _overlapping(one, other):
@@ -311,6 +311,11 @@ def _impossible_orders(domain: Domain, one: ValueSet, other: ValueSet) -> set[in
     if not _may_be_less(domain, other, one):
         impossible.add(GREATER)
     return impossible
+
+
+def comparable(one: Domain, other: Domain) -> bool:
+    """Whether keys of the two domains can be compared: one family and one unit."""
+    return one.family is other.family is not Family.UNORDERED and one.unit == other.unit
 
 
 def _overlapping(one: ValueSet, other: ValueSet) -> bool:
@@ -325,7 +330,7 @@ def _may_be_less(domain: Domain, one: ValueSet, other: ValueSet) -> bool:
 def _bound(knowledge: Knowledge, lower: Subject, upper: Subject, *, strict: bool) -> None:
     """Learn from lower <= upper (or lower < upper, strict) what the bounds of each say about the other."""
     domain = lower.domain
-    high, low = knowledge.of(upper).cuts[-1], knowledge.of(lower).cuts[0]
+    high, low = knowledge[upper].cuts[-1], knowledge[lower].cuts[0]
     if strict:
         last = domain.last(high) if high is not TOP else None
         high = high if last is None else last

@@ -34,7 +34,7 @@ from skipstone.predicate.intervals import (
     union_of,
 )
 
-__all__ = ["preimage"]
+__all__ = ["preimage", "without_widening"]
 
 ZONE_SLACK_MICROSECONDS = 48 * 3600 * 1_000_000
 """Wider than the distance of any zone from UTC (18 hours in Java) and a day that a zone has left out, together."""
@@ -78,19 +78,32 @@ def preimage(expression: Expression, values: ValueSet) -> tuple[Expression, Valu
     return step.argument, ValueSet((pulled & domain.known).cuts, values.null)
 
 
+def without_widening(expression: Expression) -> Expression:
+    """Take off the casts under which every value keeps its key: CAST(a AS BIGINT) < b is a < b.
+
+    >>> from skipstone.predicate.expression import Column
+    >>> without_widening(Cast(Column("a", pa.int32()), pa.int64()))
+    Column(name='a', type=DataType(int32))
+    """
+    while isinstance(expression, Cast):
+        source, target = domain_of(expression.base.type), domain_of(expression.type)
+        same = source.family is target.family is not Family.UNORDERED and source.unit == target.unit
+        narrowed = source.family is Family.FLOAT and expression.base.type.bit_width > expression.type.bit_width
+        if not same or narrowed or not _contains(target, source):
+            break
+        expression = expression.base
+    return expression
+
+
 def widening_cast(expression: Expression) -> _Step | None:
     """CAST(int AS BIGINT) >= 5: int >= 5. Float to double and a date to a timestamp without zone are alike."""
     match expression:
         case Cast(base=base, type=type_):
             source, target = domain_of(base.type), domain_of(type_)
+            if without_widening(expression) != expression:
+                return _step(base, lambda key: key)
             if source.family is target.family is Family.NUMBER and not pa.types.is_integer(type_):
                 return _decimal_cast(base, source, target)
-            if source.family is target.family is Family.NUMBER and source.unit == 1:
-                return _step(base, lambda key: key) if _contains(target, source) else None
-            if source.family is target.family is Family.FLOAT and base.type.bit_width <= type_.bit_width:
-                return _step(base, lambda key: key)
-            if source.family is target.family and source.family in _SAME_BYTES:
-                return _step(base, lambda key: key)
     return None
 
 
@@ -218,7 +231,6 @@ MONOTONE: tuple[Callable[[Expression], _Step | None], ...] = (
 
 _DAY = 86_400_000_000
 _MOMENTS = {Family.LOCAL, Family.INSTANT}
-_SAME_BYTES = {Family.TEXT, Family.BINARY, Family.DATE, Family.BOOLEAN}
 
 
 def _step(argument: Expression, first: Callable[[Any], Key], *, total: bool = True) -> _Step:
