@@ -1,0 +1,229 @@
+"""Names: which table and which column each name in a statement means.
+
+sqlglot's `qualify` does the work. It wants to know the columns of every table, and a workload is full of tables that
+we are told nothing about; so each unknown table is given the columns that the statement itself names and no known table
+has. A name can then be taken for an unknown table's column only where no known table could own it.
+
+Before it runs, all identifiers are folded to lower case (Spark, and nearly every engine, compares them so) and tables
+are given names that cannot be confused with a common table expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.schema import MappingSchema
+
+__all__ = ["KnownTable", "KnownTables", "is_unknown", "resolve", "table_of"]
+
+_KNOWN = "known table "
+_UNKNOWN = "unknown table"
+# Names with a blank in them: no dialect folds them, and nobody writes them.
+
+_SELF_REFERRING_DIALECTS = frozenset({"tsql", "fabric", "oracle"})
+"""Dialects in which a common table expression may refer to itself without the word RECURSIVE."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTable:
+    """A table whose schema is known: its name as given, and its columns by folded name.
+
+    `columns` has several entries under one folded name where names differ in letter case only; such a name is not
+    resolved further, all of them count as read.
+    """
+
+    name: str
+    schema: pa.Schema
+    columns: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, name: str, schema: pa.Schema) -> KnownTable:
+        """Fold the names of a schema.
+
+        >>> KnownTable.of("t", pa.schema({"Id": pa.int64(), "day": pa.date32()})).columns
+        {'id': ('Id',), 'day': ('day',)}
+        """
+        columns: dict[str, tuple[str, ...]] = {}
+        for column in schema.names:
+            folded = column.lower()
+            columns[folded] = (*columns.get(folded, ()), column)
+        return cls(name, schema, columns)
+
+    def type_of(self, folded: str) -> pa.DataType | None:
+        """Give the type of a column by its folded name, if exactly one column has it."""
+        names = self.columns.get(folded, ())
+        return self.schema.field(names[0]).type if len(names) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTables:
+    """The tables whose schemas are known, found by a name as qualified as the statement writes it."""
+
+    tables: tuple[KnownTable, ...]
+    _by_last_part: Mapping[str, tuple[int, ...]] = field(repr=False)
+
+    @classmethod
+    def of(cls, schemas: Mapping[str, pa.Schema]) -> KnownTables:
+        """Index tables by the last part of their names."""
+        tables = tuple(KnownTable.of(name, schema) for name, schema in schemas.items())
+        by_last_part: dict[str, tuple[int, ...]] = {}
+        for number, table in enumerate(tables):
+            last = table.name.lower().split(".")[-1]
+            by_last_part[last] = (*by_last_part.get(last, ()), number)
+        return cls(tables, by_last_part)
+
+    def find(self, parts: tuple[str, ...]) -> int | None:
+        """Find the table that a name means: the shorter of the two names must be the end of the longer.
+
+        >>> tables = KnownTables.of({"shop.sales": pa.schema([])})
+        >>> tables.find(("sales",)), tables.find(("prod", "shop", "sales")), tables.find(("old", "sales"))
+        (0, 0, None)
+        """
+        best: int | None = None
+        best_overlap = 0
+        for number in self._by_last_part.get(parts[-1], ()):
+            own = tuple(self.tables[number].name.lower().split("."))
+            overlap = min(len(own), len(parts))
+            if own[-overlap:] == parts[-overlap:] and overlap > best_overlap:
+                best, best_overlap = number, overlap
+        return best
+
+
+def table_of(node: exp.Table) -> int | None:
+    """Give the number of the known table that a resolved table node stands for."""
+    name = node.name
+    return int(name[len(_KNOWN) :]) if name.startswith(_KNOWN) and not node.args.get("db") else None
+
+
+def is_unknown(node: exp.Table) -> bool:
+    """Whether a resolved table node stands for a table without a schema."""
+    return node.name == _UNKNOWN or not isinstance(node.this, exp.Identifier)
+
+
+def resolve(tree: exp.Expr, known: KnownTables, dialect: str) -> exp.Expr:
+    """Rewrite a parsed statement so that names are qualified and stars are expanded; the argument is used up.
+
+    Columns that could not be given to a table stay unqualified, and stars over what is not known stay stars. Columns
+    that were written in the statement carry the meta entry `written`, and a SELECT that had a star carries `star`, so
+    that the columns a star became can be told from those that somebody asked for by name.
+    """
+    _fold_names(tree)
+    _mark_written(tree)
+    _rename_tables(tree, known, dialect)
+    schema = MappingSchema(_schemas_for(tree, known), dialect=dialect, normalize=False)
+    resolved = qualify(
+        tree,
+        schema=schema,
+        dialect=dialect,
+        validate_qualify_columns=False,
+        quote_identifiers=False,
+        allow_partial_qualification=True,
+    )
+    _undo_coalesce_of_using(resolved)
+    return resolved
+
+
+def _fold_names(tree: exp.Expr) -> None:
+    for identifier in tree.find_all(exp.Identifier):
+        # Quoted, so that sqlglot leaves the name as it is now, whatever the dialect does to bare names.
+        identifier.set("this", identifier.name.lower())
+        identifier.set("quoted", True)
+
+
+def _mark_written(tree: exp.Expr) -> None:
+    for node in tree.find_all(exp.Column, exp.Coalesce):
+        node.meta["written"] = True
+    for select in tree.find_all(exp.Select):
+        if any(projection.is_star for projection in select.expressions):
+            select.meta["star"] = True
+
+
+def _rename_tables(tree: exp.Expr, known: KnownTables, dialect: str) -> None:
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    qualified = {}
+    for table in tables:
+        parts = tuple(part.name for part in table.parts)
+        if len(parts) == 1 and _means_cte(table, dialect):
+            continue
+        if len(parts) > 1 and not table.alias:
+            qualified[parts] = table
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(parts[-1], quoted=True)))
+        number = known.find(parts)
+        new_name = _UNKNOWN if number is None else f"{_KNOWN}{number}"
+        table.set("this", exp.to_identifier(new_name, quoted=True))
+        table.set("db", None)
+        table.set("catalog", None)
+    _shorten_column_qualifiers(tree, qualified)
+
+
+def _shorten_column_qualifiers(tree: exp.Expr, qualified: Mapping[tuple[str, ...], exp.Table]) -> None:
+    """Turn `db.t.c` into `t.c` where `db.t` is a table of the statement without an alias."""
+    for column in tree.find_all(exp.Column):
+        if column.args.get("db") and not isinstance(column.this, exp.Star):
+            written = tuple(part.name for part in column.parts[:-1])
+            if any(written == parts[-len(written) :] for parts in qualified):
+                column.set("db", None)
+                column.set("catalog", None)
+
+
+def _means_cte(table: exp.Table, dialect: str) -> bool:
+    """Whether a bare name means a common table expression that is visible where it stands."""
+    below: exp.Expr = table
+    node = table.parent
+    while node is not None:
+        if isinstance(node, exp.With):
+            if _is_among(table.name, _visible_within(node, below, dialect)):
+                return True
+        else:
+            with_ = node.args.get("with_")
+            if isinstance(with_, exp.With) and with_ is not below and _is_among(table.name, with_.expressions):
+                return True
+        below, node = node, node.parent
+    return False
+
+
+def _visible_within(with_: exp.With, cte: exp.Expr, dialect: str) -> Iterator[exp.Expr]:
+    """The common table expressions that the body of one of them can see: those before it, and itself if recursive."""
+    for other in with_.expressions:
+        if other is cte:
+            if with_.recursive or dialect in _SELF_REFERRING_DIALECTS:
+                yield other
+            return
+        yield other
+
+
+def _is_among(name: str, ctes: Iterator[exp.Expr] | list[exp.Expr]) -> bool:
+    return any(cte.alias == name for cte in ctes)
+
+
+def _schemas_for(tree: exp.Expr, known: KnownTables) -> dict[str, object]:
+    used = {number for table in tree.find_all(exp.Table) if (number := table_of(table)) is not None}
+    schemas: dict[str, object] = {
+        f"{_KNOWN}{number}": dict.fromkeys(known.tables[number].columns or ("no column",), "unknown") for number in used
+    }
+    owned = {column for number in used for column in known.tables[number].columns}
+    named = {column.name for column in tree.find_all(exp.Column) if not isinstance(column.this, exp.Star)} - owned
+    for join in tree.find_all(exp.Join):
+        named.update(identifier.name for identifier in join.args.get("using") or ())
+    schemas[_UNKNOWN] = dict.fromkeys(sorted(named) or ("no column",), "unknown")
+    return schemas
+
+
+def _undo_coalesce_of_using(tree: exp.Expr) -> None:
+    """Turn the COALESCE(a.k, b.k) that stands for a USING column into a.k where no join can leave a.k empty.
+
+    JOIN and LEFT JOIN keep the left side's key: a matched row has the same key on both sides, an unmatched one has it
+    on the left. RIGHT and FULL joins do not.
+    """
+    for coalesce in list(tree.find_all(exp.Coalesce)):
+        if coalesce.meta.get("written"):
+            continue
+        select = coalesce.find_ancestor(exp.Select)
+        sides = {join.side for join in select.find_all(exp.Join)} if select else {"FULL"}
+        if sides <= {"", "LEFT"} and isinstance(coalesce.this, exp.Column):
+            coalesce.replace(coalesce.this)
