@@ -302,6 +302,8 @@ class NativeCatalog:
         return SnapshotNotFound(f"there is no version {version} of {self.location.uri}; the latest is {latest}")
 
     def _version(self, number: int) -> _Version:
+        if number < 0:
+            raise self._no_version(number)
         kept = self._versions.get(number)
         return self._version_of(self._delta(number)) if kept is None else kept
 

@@ -105,7 +105,7 @@ def require_readable(version: int, oldest: int) -> None:
 
 
 def version_at(history: Sequence[Commit], timestamp: datetime) -> int:
-    """The version that was the latest at a point in time; a time without a zone is in UTC. `history` is latest first."""
+    """The version that was the latest at a point in time, in UTC if it has no zone; `history` is latest first."""
     moment = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)
     found = next((commit.version for commit in history if commit.timestamp <= moment), None)
     if found is None:
