@@ -13,7 +13,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -23,7 +23,7 @@ from pyspark.sql import functions as sf
 from skipstone.relayout.executor import Progress
 from skipstone.spark.failures import spark_failures_as_ours
 
-__all__ = ["SparkExecutor"]
+__all__ = ["SparkExecutor", "pickled"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,15 +48,17 @@ class SparkExecutor:
         """Apply a function to every item and give the results in the order of the items."""
         if not items:
             return []
-        shipped = _pickled(function)
+        shipped = pickled(function)
+
+        shipped_items = [pickled(item) for item in items]
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             work = pickle.loads(shipped)
             for batch in batches:
-                for number, item in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
-                    yield _row(number, _pickled(work(pickle.loads(item))))
+                for number in batch.column(0).to_pylist():
+                    yield _row(number, pickled(work(pickle.loads(shipped_items[number]))))
 
-        tasks = self._tasks(items).mapInArrow(run, "number int, payload binary")
+        tasks = self._numbers(len(items)).mapInArrow(run, "number int, payload binary")
         with self._watched(stage, len(items), progress), spark_failures_as_ours(stage):
             rows = tasks.collect()
         return [pickle.loads(row.payload) for row in sorted(rows, key=lambda row: int(row.number))]
@@ -74,13 +76,14 @@ class SparkExecutor:
         """Split every item into (bucket, bytes), then gather each bucket that got any; results in order of buckets."""
         if not items:
             return []
-        shipped_split, shipped_gather = _pickled(split), _pickled(gather)
+        shipped_split, shipped_gather = pickled(split), pickled(gather)
+        shipped_items = [pickled(item) for item in items]
 
         def split_items(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             work = pickle.loads(shipped_split)
             for batch in batches:
-                for item in batch.column(1).to_pylist():
-                    for bucket, payload in work(pickle.loads(item)):
+                for number in batch.column(0).to_pylist():
+                    for bucket, payload in work(pickle.loads(shipped_items[number])):
                         yield _row(bucket, payload)
 
         def gather_buckets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,9 +94,9 @@ class SparkExecutor:
                 return
             bucket = first.column(0)[0].as_py()
             payloads = _payloads(first, batches)
-            yield _row(bucket, _pickled(work(bucket, payloads)))
+            yield _row(bucket, pickled(work(bucket, payloads)))
 
-        parts = self._tasks(items).mapInArrow(split_items, "number int, payload binary")
+        parts = self._numbers(len(items)).mapInArrow(split_items, "number int, payload binary")
         gathered = parts.repartitionById(buckets, sf.col("number")).mapInArrow(
             gather_buckets, "number int, payload binary"
         )
@@ -101,13 +104,12 @@ class SparkExecutor:
             rows = gathered.collect()
         return [pickle.loads(row.payload) for row in sorted(rows, key=lambda row: int(row.number))]
 
-    def _tasks(self, items: Sequence[Any]) -> DataFrame:
-        """One partition an item: tasks are sized by their maker, and Spark must not put two on one core's turn."""
-        numbered = self._spark.createDataFrame(
-            [(number, bytearray(_pickled(item))) for number, item in enumerate(items)],
-            "number int, payload binary",
-        )
-        return numbered.repartitionById(len(items), sf.col("number"))
+    def _numbers(self, count: int) -> DataFrame:
+        """One partition a number, and so one task an item: a range is cut as told, without a shuffle.
+
+        What the items are travels in the closure, which Spark broadcasts by itself where it is large.
+        """
+        return self._spark.range(0, count, 1, count)
 
     @contextmanager
     def _watched(self, stage: str, tasks: int, progress: Progress) -> Iterator[None]:
@@ -145,7 +147,8 @@ class SparkExecutor:
         return finished
 
 
-def _pickled(value: object) -> bytes:
+def pickled(value: object) -> bytes:
+    """Pickle a value, functions and closures included, for a task."""
     return bytes(cloudpickle.dumps(value))  # type: ignore[no-untyped-call]
 
 

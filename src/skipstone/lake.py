@@ -1,0 +1,260 @@
+"""The use cases: a lake of tables, and what can be done with each.
+
+    lake = skipstone.open("s3://bucket/lake", spark=spark)       spark is optional
+    table = lake.create("sales", "/data/sales.parquet")          raw, queryable at once
+    advice = table.advise(work)                                  what if; nothing is written
+    table.optimize(advice)                                       one atomic commit
+    table.scan(columns=[...], where="...").to_arrow()            no Java
+    lake.sql("SELECT ... FROM sales WHERE ...")                  a Spark data frame
+
+Everything here takes plain values and gives frozen results; the command line only renders them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from skipstone.catalog.location import Location
+from skipstone.catalog.native import NativeCatalog
+from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
+from skipstone.catalog.values import Change, Commit, NewChunk, Snapshot, VacuumReport, new_chunk_name
+from skipstone.errors import InvalidInput, TableExists, TableNotFound, listed
+from skipstone.layout.scheme import Scheme
+from skipstone.predicate.literal import ALWAYS
+from skipstone.predicate.parsing import parse_filter
+from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
+from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
+from skipstone.relayout.sources import Source, open_source, schemas_agree
+from skipstone.relayout.tracking import tracked_columns
+from skipstone.scan.plan import Skipping, plan_scan
+from skipstone.scan.scan import Scan
+from skipstone.store.types import storable_schema
+from skipstone.store.writer import BlockTarget
+
+if TYPE_CHECKING:
+    # Names for the reader and the type checker; nothing of Spark is imported when this module is.
+    from pyspark.sql import DataFrame, SparkSession  # noqa: TID251
+
+__all__ = ["CHUNK_ROWS", "RAW_BLOCK_ROWS", "Lake", "Table", "open_lake"]
+
+CHUNK_ROWS = 10_000_000
+"""A chunk has at most about so many rows (the papers' horizontal partition)."""
+
+RAW_BLOCK_ROWS = 65_536
+"""Rows of a block in a raw chunk: large, because nothing is known yet that could skip small ones."""
+
+_CHUNK_ROWS = "skipstone.chunkRows"
+_TIME_ZONE = "skipstone.timeZone"
+
+
+def open_lake(
+    path: str | os.PathLike[str],
+    *,
+    spark: SparkSession | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Lake:
+    """Open a directory of tables, local or in an object store; it need not exist yet.
+
+    With `spark`, rows are moved by its tasks and `sql` runs in it. Without it, rows are moved by the threads of this
+    process, and a local session is started only when `sql` or `to_spark` ask for one.
+    """
+    return Lake(Location.at(path, storage_options), spark)
+
+
+class Lake:
+    """A directory of tables."""
+
+    def __init__(self, location: Location, spark: SparkSession | None = None) -> None:
+        self.location = location
+        self._spark = spark
+        self._tables: dict[str, Table] = {}
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session in use; a local one is started where none was given."""
+        if self._spark is None:
+            from skipstone.spark.session import local_session
+
+            self._spark = local_session()
+        return self._spark
+
+    @property
+    def executor(self) -> Executor:
+        """Who works on rows: Spark's tasks where a session was given, else the threads of this process."""
+        if self._spark is None:
+            return LocalExecutor()
+        from skipstone.spark.executor import SparkExecutor
+
+        return SparkExecutor(self._spark)
+
+    def tables(self) -> tuple[str, ...]:
+        """Name the tables, sorted."""
+        names = {name for name in self.location.directories() if NativeCatalog(self.location.child(name)).exists()}
+        return tuple(sorted(names))
+
+    def table(self, name: str) -> Table:
+        """Find a table by its name."""
+        if name not in self._tables:
+            catalog = NativeCatalog(self.location.child(_table_name(name)))
+            if not catalog.exists():
+                raise TableNotFound.among(name, self.tables(), where=self.location.uri)
+            self._tables[name] = Table(name, catalog, self.location.child(name), self)
+        return self._tables[name]
+
+    def create(
+        self,
+        name: str,
+        source: DataFrame | pa.Table | str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002
+        chunk_rows: int = CHUNK_ROWS,
+        block_rows: int = RAW_BLOCK_ROWS,
+        time_zone: str = "UTC",
+        progress: Progress | None = None,
+    ) -> Table:
+        """Make a table of rows from a data frame, an Arrow table, or the path of Parquet, CSV or Delta data.
+
+        The rows are stored as they come, in raw chunks, and can be queried at once.
+        """
+        _require_positive("chunk_rows", chunk_rows)
+        _require_positive("block_rows", block_rows)
+        location = self.location.child(_table_name(name))
+        catalog = NativeCatalog(location)
+        if catalog.exists():
+            raise TableExists(f'there is a table "{name}" in {self.location.uri} already')
+        opened = self._open(source, format)
+        schema = storable_schema(opened.schema)
+        table = Table(name, catalog, location, self)
+        # Rows are written before the table is made, so that a failure leaves no table behind that has none.
+        chunks = table._load(opened, schema, chunk_rows, block_rows, progress or Silent())
+        properties = ((_CHUNK_ROWS, str(chunk_rows)), (_TIME_ZONE, time_zone))
+        empty = catalog.create(schema, properties=properties)
+        catalog.commit(_loading("create", chunks), base=empty.version)
+        self._tables[name] = table
+        return table
+
+    def _open(self, source: Any, format_name: str | None) -> Source:
+        if isinstance(source, (pa.Table, pa.RecordBatch)):
+            return open_source(source)
+        if isinstance(source, (str, os.PathLike)):
+            return open_source(os.fspath(source), options=dict(self.location.options), format=format_name)
+        if type(source).__module__.startswith("pyspark.sql"):
+            from skipstone.spark.loading import frame_source
+
+            return frame_source(source)
+        raise InvalidInput(
+            f"cannot load from {type(source).__name__}; give a Spark data frame, an Arrow table, or a path"
+        )
+
+
+class Table:
+    """One table of a lake."""
+
+    def __init__(self, name: str, catalog: Catalog, location: Location, lake: Lake) -> None:
+        self.name = name
+        self.catalog = catalog
+        self.location = location
+        self.lake = lake
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types, as of now."""
+        return self.snapshot().schema
+
+    def snapshot(self, version: int | None = None, *, timestamp: datetime | None = None) -> Snapshot:
+        """Look at the table as it is now, as it was at a version, or at a point in time."""
+        return self.catalog.snapshot(version, timestamp=timestamp)
+
+    def append(
+        self,
+        source: DataFrame | pa.Table | str | os.PathLike[str],
+        *,
+        format: str | None = None,  # noqa: A002
+        block_rows: int = RAW_BLOCK_ROWS,
+        progress: Progress | None = None,
+    ) -> int:
+        """Add rows as new raw chunks, which old ones do not notice, and give the new version."""
+        opened = self.lake._open(source, format)
+        return self._append(opened, block_rows=block_rows, progress=progress or Silent())
+
+    def _append(self, source: Source, *, block_rows: int, progress: Progress) -> int:
+        _require_positive("block_rows", block_rows)
+        snapshot = self.snapshot()
+        problems = schemas_agree(snapshot.schema, storable_schema(source.schema))
+        if problems:
+            raise InvalidInput(f'these rows do not fit table "{self.name}": {listed(problems)}')
+        chunk_rows = int(dict(snapshot.properties).get(_CHUNK_ROWS, CHUNK_ROWS))
+        chunks = self._load(source, snapshot.schema, chunk_rows, block_rows, progress)
+        return self.catalog.commit(_loading("append", chunks), base=snapshot.version)
+
+    def _load(
+        self, source: Source, schema: pa.Schema, chunk_rows: int, block_rows: int, progress: Progress
+    ) -> tuple[NewChunk, ...]:
+        """Write rows as raw chunks, which belong to no version yet."""
+        raw = Scheme.raw(schema.names)
+        target = BlockTarget.of(self.location, new_chunk_name(), schema, raw, tracked=tracked_columns(schema))
+        loaded = source.load(
+            target,
+            block_rows=block_rows,
+            file_rows=min(RAW_FILE_ROWS, chunk_rows),
+            executor=self.lake.executor,
+            progress=progress,
+        )
+        return raw_chunks(loaded, schema.names, chunk_rows=chunk_rows, source=source.name)
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        version: int | None = None,
+        timestamp: datetime | None = None,
+        dialect: str = "spark",
+        skipping: Skipping | None = None,
+    ) -> Scan:
+        """Describe a read: some columns (all by default) of the rows for which a condition is TRUE."""
+        snapshot = self.snapshot(version, timestamp=timestamp)
+        condition = ALWAYS
+        if where is not None:
+            zone = dict(snapshot.properties).get(_TIME_ZONE, "UTC")
+            condition = parse_filter(where, snapshot.schema, dialect=dialect, timezone=zone)
+        return Scan(plan_scan(snapshot, columns, condition, skipping=skipping), self.location)
+
+    def history(self, limit: int | None = None) -> tuple[Commit, ...]:
+        """List the commits, latest first."""
+        return self.catalog.history(limit)
+
+    def restore(self, version: int) -> int:
+        """Make the table what it was at a version, as a new commit, and give the new version."""
+        return self.catalog.restore(version)
+
+    def vacuum(
+        self,
+        retention: timedelta = DEFAULT_RETENTION,
+        *,
+        dry_run: bool = True,
+        allow_short_retention: bool = False,
+    ) -> VacuumReport:
+        """Delete the files that no snapshot of the retention period uses; only say which, unless told otherwise."""
+        return self.catalog.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
+
+
+def _table_name(name: str) -> str:
+    if not name or name.startswith(("_", ".")) or any(letter in name for letter in '/\\:*?"<>|'):
+        raise InvalidInput(f'"{name}" cannot name a table: a name is a directory, and begins with neither "_" nor "."')
+    return name
+
+
+def _loading(operation: str, chunks: tuple[NewChunk, ...]) -> Change:
+    rows = sum(chunk.facts.rows for chunk in chunks)
+    return Change(operation, added=chunks, metrics=(("rows", rows), ("chunks", len(chunks))))
+
+
+def _require_positive(option: str, value: int) -> None:
+    if value < 1:
+        raise InvalidInput(f"{option} must be 1 or more; it is {value}")

@@ -1,0 +1,296 @@
+"""Where rows to be loaded come from: pieces that one task each reads as a stream of Arrow batches.
+
+Parquet files and Delta tables are read row group by row group with pyarrow, CSV files as streams, Arrow tables from
+memory. Spark DataFrames come through `skipstone.spark.loading`, because only Spark can read them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.dataset
+import pyarrow.fs
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from skipstone.catalog.location import Location
+from skipstone.errors import InvalidInput, listed
+from skipstone.relayout.executor import Executor, Progress
+from skipstone.relayout.loading import write_batches
+from skipstone.store.writer import BlockTarget, Written
+
+__all__ = [
+    "Piece",
+    "PiecewiseSource",
+    "Source",
+    "arrow_source",
+    "csv_source",
+    "delta_source",
+    "open_source",
+    "parquet_source",
+]
+
+PIECE_ROWS = 1_000_000
+"""About so many rows are loaded by one task."""
+
+BATCH_ROWS = 65_536
+
+
+class Piece(Protocol):
+    """Some rows of a source; picklable."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows, always the same ones in the same order."""
+
+
+class Source(Protocol):
+    """Rows to be loaded: their schema, a name for the history, and the way to write them as raw blocks."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+
+    @property
+    def name(self) -> str:
+        """Where the rows come from, for the history."""
+
+    def load(
+        self, target: BlockTarget, *, block_rows: int, file_rows: int, executor: Executor, progress: Progress
+    ) -> list[Written]:
+        """Write all rows in their order; nothing is committed. One entry per file or so, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PiecewiseSource:
+    """Rows that can be read piece by piece, by whoever executes."""
+
+    schema: pa.Schema
+    pieces: tuple[Piece, ...]
+    name: str
+
+    def load(
+        self, target: BlockTarget, *, block_rows: int, file_rows: int, executor: Executor, progress: Progress
+    ) -> list[Written]:
+        """Write all rows in their order, each piece in a task."""
+        tasks = [_LoadTask(piece, target, block_rows, file_rows) for piece in self.pieces]
+        loaded = executor.map(_load_piece, tasks, stage="load", progress=progress)
+        return [written for task in loaded for written in task]
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadTask:
+    piece: Piece
+    target: BlockTarget
+    block_rows: int
+    file_rows: int
+
+
+def _load_piece(task: _LoadTask) -> list[Written]:
+    return list(write_batches(task.piece.batches(), task.target, task.block_rows, task.file_rows))
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetPiece:
+    """Some row groups of a Parquet file, and columns that the file's path gives a value to."""
+
+    place: Location
+    path: str
+    row_groups: tuple[int, ...]
+    schema: pa.Schema
+    constants: tuple[tuple[str, pa.Scalar], ...] = ()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the rows; a column that this file lacks is NULL."""
+        filesystem, base = self.place.filesystem()
+        constants = dict(self.constants)
+        with pq.ParquetFile(filesystem.open_input_file(posixpath.join(base, self.path))) as file:
+            present = set(file.schema_arrow.names)
+            wanted = [name for name in self.schema.names if name in present and name not in constants]
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=list(self.row_groups), columns=wanted):
+                yield _shaped(batch, self.schema, constants)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvPiece:
+    """A CSV file with a header line."""
+
+    place: Location
+    path: str
+    schema: pa.Schema
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Read the file as a stream, with the types of the schema."""
+        filesystem, base = self.place.filesystem()
+        options = pyarrow.csv.ConvertOptions(
+            column_types=self.schema, include_columns=self.schema.names, strings_can_be_null=True
+        )
+        with (
+            filesystem.open_input_stream(posixpath.join(base, self.path)) as stream,
+            pyarrow.csv.open_csv(stream, convert_options=options) as reader,
+        ):
+            yield from reader
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowPiece:
+    """Rows in memory."""
+
+    rows: pa.Table
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows."""
+        yield from self.rows.to_batches(max_chunksize=BATCH_ROWS)
+
+
+def open_source(
+    source: pa.Table | pa.RecordBatch | str,
+    *,
+    options: Mapping[str, str] | None = None,
+    format: str | None = None,  # noqa: A002
+) -> Source:
+    """Open what is to be loaded: an Arrow table, or the path of a Parquet file or directory, a CSV file or a Delta
+    table.
+
+    `format` is `parquet`, `csv` or `delta`; without it the path tells.
+    """
+    if isinstance(source, pa.RecordBatch):
+        return arrow_source(pa.Table.from_batches([source]))
+    if isinstance(source, pa.Table):
+        return arrow_source(source)
+    place = Location.at(source, options)
+    kind = format or _format_of(place)
+    openers = {"parquet": parquet_source, "csv": csv_source, "delta": delta_source}
+    if kind not in openers:
+        raise InvalidInput(f'"{kind}" is not a format that can be loaded; there are: {listed(sorted(openers))}')
+    return openers[kind](place)
+
+
+def arrow_source(rows: pa.Table) -> Source:
+    """Load rows that are in memory."""
+    pieces = [ArrowPiece(rows.slice(start, PIECE_ROWS)) for start in range(0, rows.num_rows, PIECE_ROWS)]
+    return PiecewiseSource(rows.schema, tuple(pieces), "rows in memory")
+
+
+def parquet_source(place: Location) -> Source:
+    """Load a Parquet file, or all of a directory, with Hive-style partition directories as columns."""
+    filesystem, base = place.filesystem()
+    try:
+        files = pyarrow.dataset.dataset(base, filesystem=filesystem, format="parquet", partitioning="hive")
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place.uri} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+    return _dataset_source(place, files, f"parquet {place.uri}")
+
+
+def delta_source(place: Location) -> Source:
+    """Load the current version of a Delta table."""
+    try:
+        table = DeltaTable(place.uri, storage_options=place.storage_options)
+        files = table.to_pyarrow_dataset()
+    except Exception as error:
+        raise InvalidInput(f"{place.uri} cannot be read as a Delta table: {str(error).splitlines()[0]}") from error
+    return _dataset_source(place, files, f"delta {place.uri} version {table.version()}")
+
+
+def csv_source(place: Location) -> Source:
+    """Load a CSV file or a directory of them; names come from the header, types from the first megabyte."""
+    paths = [file.path for file in place.list() if file.path.endswith((".csv", ".csv.gz"))]
+    if not paths:
+        place, paths = Location(posixpath.dirname(place.uri), place.options), [posixpath.basename(place.uri)]
+    filesystem, base = place.filesystem()
+    try:
+        with (
+            filesystem.open_input_stream(posixpath.join(base, paths[0])) as stream,
+            pyarrow.csv.open_csv(stream) as reader,
+        ):
+            schema = reader.schema
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InvalidInput(f"{place.uri} cannot be read as CSV: {str(error).splitlines()[0]}") from error
+    return PiecewiseSource(schema, tuple(CsvPiece(place, path, schema) for path in paths), f"csv {place.uri}")
+
+
+def _format_of(place: Location) -> str:
+    if place.exists("_delta_log/00000000000000000000.json") or any(place.list("_delta_log")):
+        return "delta"
+    if place.uri.endswith((".csv", ".csv.gz")):
+        return "csv"
+    names = [file.path for file in place.list()]
+    if names and all(name.endswith((".csv", ".csv.gz")) for name in names):
+        return "csv"
+    return "parquet"
+
+
+def _dataset_source(place: Location, files: Any, name: str) -> Source:
+    schema = files.schema.remove_metadata()
+    pieces = []
+    for fragment in files.get_fragments():
+        constants = _partition_values(fragment, schema)
+        for groups in _groups_of_good_size(fragment):
+            relative, root = _relative(fragment.path, place)
+            pieces.append(ParquetPiece(root, relative, groups, schema, constants))
+    return PiecewiseSource(schema, tuple(pieces), name)
+
+
+def _relative(path: str, place: Location) -> tuple[str, Location]:
+    """Where a fragment's path lies: below the place, or the place itself where that is a file."""
+    _, base = place.filesystem()
+    if path == base:
+        return posixpath.basename(path), Location(posixpath.dirname(place.uri), place.options)
+    return (posixpath.relpath(path, base) if path.startswith(base) else path), place
+
+
+def _groups_of_good_size(fragment: Any) -> Iterator[tuple[int, ...]]:
+    pending: list[int] = []
+    rows = 0
+    for group in fragment.row_groups:
+        pending.append(group.id)
+        rows += group.num_rows
+        if rows >= PIECE_ROWS:
+            yield tuple(pending)
+            pending, rows = [], 0
+    if pending:
+        yield tuple(pending)
+
+
+def _partition_values(fragment: Any, schema: pa.Schema) -> tuple[tuple[str, pa.Scalar], ...]:
+    keys = pyarrow.dataset.get_partition_keys(fragment.partition_expression)
+    return tuple(
+        (
+            name,
+            pa.scalar(value).cast(schema.field(name).type)
+            if value is not None
+            else pa.scalar(None, schema.field(name).type),
+        )
+        for name, value in sorted(keys.items())
+    )
+
+
+def _shaped(batch: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+    arrays = []
+    for field in schema:
+        position = batch.schema.get_field_index(field.name)
+        if field.name in constants:
+            arrays.append(pa.repeat(constants[field.name], batch.num_rows))
+        elif position < 0:
+            arrays.append(pa.nulls(batch.num_rows, field.type))
+        else:
+            column = batch.column(position)
+            arrays.append(column if column.type == field.type else pc.cast(column, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def schemas_agree(existing: pa.Schema, new: pa.Schema) -> Sequence[str]:
+    """Say why rows of a new schema cannot be appended to a table; nothing where they can."""
+    missing = [f'"{field.name}" is missing' for field in existing if field.name not in new.names and not field.nullable]
+    extra = [f'"{name}" is not a column of the table' for name in new.names if name not in existing.names]
+    differing = [
+        f'"{field.name}" is {new.field(field.name).type}, not {field.type}'
+        for field in existing
+        if field.name in new.names and new.field(field.name).type != field.type
+    ]
+    return [*missing, *extra, *differing]

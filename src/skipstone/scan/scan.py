@@ -1,0 +1,103 @@
+"""A read of a table that is described first and done when its rows are asked for.
+
+A scan never starts a Java virtual machine; `skipstone.lake` adds the way to Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from skipstone.catalog.location import Location
+from skipstone.errors import MissingDependency
+from skipstone.predicate.literal import ALWAYS
+from skipstone.scan.plan import ScanPlan
+from skipstone.scan.read import ReadTask, read, read_tasks
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars
+
+__all__ = ["Scan"]
+
+
+class Scan:
+    """The rows of a table that satisfy a filter, by the names of some columns, as of one snapshot."""
+
+    def __init__(self, plan: ScanPlan, table: Location, *, threads: int | None = None) -> None:
+        self.plan = plan
+        self._table = table
+        self._threads = threads or os.cpu_count() or 1
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and types of the rows."""
+        return self.plan.schema
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Stream the rows; a few tasks are read ahead."""
+        tasks = read_tasks(self.plan, self._table, exact=True)
+        if len(tasks) <= 1 or self._threads == 1:
+            for task in tasks:
+                yield from read(task)
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            waiting: deque[Future[list[pa.RecordBatch]]] = deque()
+            try:
+                for task in tasks:
+                    waiting.append(pool.submit(_read_whole, task))
+                    if len(waiting) > self._threads:
+                        yield from waiting.popleft().result()
+                while waiting:
+                    yield from waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """Stream the rows to whoever takes an Arrow reader."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """Read all rows into memory."""
+        return pa.Table.from_batches(self.to_batches(), schema=self.schema)
+
+    def count(self) -> int:
+        """Count the rows; without a filter nothing is read for that."""
+        snapshot = self.plan.snapshot
+        if self.plan.filter == ALWAYS:
+            return sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks)
+        tasks = read_tasks(self.plan, self._table, columns=(), row_ids=False, exact=True)
+        with ThreadPoolExecutor(self._threads) as pool:
+            return sum(pool.map(_count, tasks))
+
+    def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
+        """Give the rows to DuckDB, which streams them once."""
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingDependency.extra("duckdb", "duckdb", purpose="Scan.to_duckdb()") from error
+        reader = self.to_reader()
+        return connection.from_arrow(reader) if connection is not None else duckdb.from_arrow(reader)
+
+    def to_polars(self) -> polars.DataFrame:
+        """Read all rows into a Polars data frame."""
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingDependency.extra("polars", "polars", purpose="Scan.to_polars()") from error
+        frame: Any = polars.from_arrow(self.to_arrow())
+        return frame  # type: ignore[no-any-return]
+
+
+def _read_whole(task: ReadTask) -> list[pa.RecordBatch]:
+    return list(read(task))
+
+
+def _count(task: ReadTask) -> int:
+    return sum(batch.num_rows for batch in read(task))

@@ -1,0 +1,71 @@
+"""Load a Spark data frame as raw chunks: Spark hands Arrow batches to tasks that write blocks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from skipstone.relayout.executor import Executor, Progress
+from skipstone.relayout.loading import write_batches
+from skipstone.spark.failures import spark_failures_as_ours
+from skipstone.spark.types import arrow_schema
+from skipstone.store.writer import BlockTarget, Written
+
+__all__ = ["FrameSource", "frame_source"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource:
+    """The rows of a data frame, in the order of its partitions."""
+
+    frame: DataFrame
+    schema: pa.Schema
+    name: str = "data frame"
+
+    def load(
+        self, target: BlockTarget, *, block_rows: int, file_rows: int, executor: Executor, progress: Progress
+    ) -> list[Written]:
+        """Write all rows; the frame's own session does it, whichever executor there is."""
+        progress.start("load", 1)
+        written = _load_frame(self.frame, target, block_rows, file_rows)
+        progress.advance(1)
+        return written
+
+
+def frame_source(frame: DataFrame) -> FrameSource:
+    """Load a data frame."""
+    return FrameSource(frame, arrow_schema(frame.schema))
+
+
+def _load_frame(frame: DataFrame, target: BlockTarget, block_rows: int, file_rows: int) -> list[Written]:
+    schema = target.schema
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        partition = context.partitionId() if context is not None else 0
+        for number, written in enumerate(
+            write_batches((_typed(batch, schema) for batch in batches), target, block_rows, file_rows)
+        ):
+            yield pa.record_batch(
+                {
+                    "partition": pa.array([partition], pa.int32()),
+                    "number": pa.array([number], pa.int32()),
+                    "written": pa.array([pickle.dumps(written)], pa.binary()),
+                }
+            )
+
+    with spark_failures_as_ours("load"):
+        rows = frame.mapInArrow(write, "partition int, number int, written binary").collect()
+    return [pickle.loads(row.written) for row in sorted(rows, key=lambda row: (row.partition, row.number))]
+
+
+def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give timestamps their zone, UTC: Spark hands them over in that of the session, as the same instants."""
+    return pa.RecordBatch.from_arrays(
+        [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)], schema=schema
+    )

@@ -1,0 +1,32 @@
+"""A scan as a Spark data frame: one Spark task reads one task of the scan, and hands over only what it keeps."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from skipstone.scan.read import ReadTask, read
+from skipstone.spark.executor import pickled
+from skipstone.spark.types import spark_batch, spark_schema
+
+__all__ = ["frame_of"]
+
+
+def frame_of(spark: SparkSession, tasks: Sequence[ReadTask], schema: pa.Schema) -> DataFrame:
+    """Describe the rows of read tasks as a data frame; nothing is read before Spark runs it."""
+    seen = spark_schema(schema)
+    if not tasks:
+        return spark.createDataFrame([], seen)
+    # A range has as many partitions as it is told, without a shuffle; a large closure is broadcast by Spark itself.
+    shipped = [pickled(task) for task in tasks]
+
+    def read_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in read(pickle.loads(shipped[number])):
+                    yield spark_batch(rows)
+
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read_tasks, seen)
