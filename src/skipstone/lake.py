@@ -33,6 +33,7 @@ from skipstone.relayout.sources import Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
 from skipstone.scan.plan import Skipping, plan_scan
 from skipstone.scan.scan import Scan
+from skipstone.store.publishing import Published, is_published, publish
 from skipstone.store.types import storable_schema
 from skipstone.store.writer import BlockTarget
 
@@ -233,6 +234,10 @@ class Table:
         """Make the table what it was at a version, as a new commit, and give the new version."""
         return self.catalog.restore(version)
 
+    def export(self, version: int | None = None) -> Published:
+        """Publish the table in place as a Delta table, which other engines read without a copy."""
+        return publish(self.location, self.snapshot(version))
+
     def vacuum(
         self,
         retention: timedelta = DEFAULT_RETENTION,
@@ -240,7 +245,12 @@ class Table:
         dry_run: bool = True,
         allow_short_retention: bool = False,
     ) -> VacuumReport:
-        """Delete the files that no snapshot of the retention period uses; only say which, unless told otherwise."""
+        """Delete the files that no snapshot of the retention period uses; only say which, unless told otherwise.
+
+        A published Delta table is brought up to date first: its readers must not miss files that leave.
+        """
+        if not dry_run and is_published(self.location):
+            self.export()
         return self.catalog.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
 
 

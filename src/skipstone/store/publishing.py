@@ -1,0 +1,178 @@
+"""Publish a snapshot in place as a Delta table, so that other engines read the same files without a copy.
+
+The Delta log stands in the table's own directory and names, for every chunk, the files of one layout that holds every
+column of every row. Statistics go into it only where they are exact and mean the same to every reader: whole numbers,
+dates, texts that were not cut, and floats of files without NaN.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, Schema
+from deltalake.exceptions import DeltaError, SchemaMismatchError
+from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
+
+from skipstone.catalog.location import Location
+from skipstone.catalog.values import BlockSet, Snapshot
+from skipstone.errors import CommitConflict, InvalidInput, LayoutInfeasible
+from skipstone.layout.scheme import Scheme
+from skipstone.predicate.expression import Column
+from skipstone.predicate.printing import sql
+
+__all__ = ["Published", "is_published", "publish"]
+
+_VERSION_KEY = "skipstone.version"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was published: the version of ours, the Delta version that it became, and the files that joined and left."""
+
+    version: int
+    delta_version: int
+    files_added: int
+    files_removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    path: str
+    size: int
+    rows: int
+    statistics: str
+
+
+def is_published(table: Location) -> bool:
+    """Whether there is a Delta table in the directory of this table."""
+    return bool(DeltaTable.is_deltatable(table.uri, table.storage_options))
+
+
+def publish(table: Location, snapshot: Snapshot) -> Published:
+    """Make the Delta table in a table's directory show this snapshot, in one commit."""
+    wanted = {file.path: file for blocks in snapshot.block_sets for file in _files(table, snapshot, blocks)}
+    properties = CommitProperties(custom_metadata={_VERSION_KEY: str(snapshot.version)})
+    try:
+        if not is_published(table):
+            create_table_with_add_actions(
+                table.uri,
+                Schema.from_arrow(snapshot.schema),
+                [_add(file) for file in wanted.values()],
+                storage_options=table.storage_options,
+                commit_properties=properties,
+            )
+            return Published(snapshot.version, 0, len(wanted), 0)
+        delta = DeltaTable(table.uri, storage_options=table.storage_options)
+        there = _paths(delta)
+        # As many rows as before are the same rows in another layout, which streams and change feeds must not replay.
+        changed = sum(file.rows for file in wanted.values()) != sum(rows for _, rows in there.values())
+        joined = [_add(file, data_change=changed) for path, file in sorted(wanted.items()) if path not in there]
+        left = [RemoveAction(path, changed, _now(), there[path][0]) for path in sorted(set(there) - set(wanted))]
+        if joined or left:
+            delta.create_write_transaction(
+                [*joined, *left], "append", Schema.from_arrow(snapshot.schema), commit_properties=properties
+            )
+        return Published(snapshot.version, delta.version() + bool(joined or left), len(joined), len(left))
+    except SchemaMismatchError as error:
+        raise InvalidInput(f"the published Delta table has another schema: {_first_line(error)}") from error
+    except DeltaError as error:
+        raise CommitConflict(f"the Delta table at {table.uri} could not be updated: {_first_line(error)}") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"Delta has no type for a column of this table: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _paths(delta: DeltaTable) -> dict[str, tuple[int, int]]:
+    """The files of a Delta table, each with its size and its rows."""
+    actions = pa.table(delta.get_add_actions(flatten=True))
+    names = ("path", "size_bytes", "num_records")
+    return {path: (size, rows) for path, size, rows in zip(*(actions[name].to_pylist() for name in names), strict=True)}
+
+
+def _add(file: _File, *, data_change: bool = True) -> AddAction:
+    return AddAction(file.path, file.size, {}, _now(), data_change, file.statistics)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _files(table: Location, snapshot: Snapshot, blocks: BlockSet) -> Iterator[_File]:
+    layout = _complete_layout(snapshot.scheme(blocks.scheme), snapshot.schema.names)
+    chosen = np.flatnonzero(blocks.layout == layout)
+    of_file: dict[str, list[int]] = {}
+    for position in chosen.tolist():
+        of_file.setdefault(blocks.files[int(blocks.file_of[position])], []).append(position)
+    filesystem, base = table.filesystem()
+    sizes = {
+        path: int(info.size)
+        for path, info in zip(of_file, filesystem.get_file_info([f"{base}/{path}" for path in of_file]), strict=True)
+    }
+    for path, positions in of_file.items():
+        statistics = _statistics(snapshot.schema, blocks, np.array(positions))
+        yield _File(path, sizes[path], statistics["numRecords"], json.dumps(statistics))
+
+
+def _complete_layout(scheme: Scheme, columns: list[str]) -> int:
+    for number, layout in enumerate(scheme.layouts):
+        if layout.masters >= set(columns):
+            return number
+    raise LayoutInfeasible(
+        "only a table all of whose chunks have a layout with every column of every row can be published in place; "
+        f"a scheme here has {len(scheme.layouts)} layouts, none of them complete. "
+        "Hint: optimize with one layout, or publish a snapshot from before"
+    )
+
+
+def _statistics(schema: pa.Schema, blocks: BlockSet, positions: npt.NDArray[np.int64]) -> dict[str, Any]:
+    statistics: dict[str, Any] = {"numRecords": int(blocks.rows[positions].sum())}
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for field in schema:
+        bounds = blocks.bounds(sql(Column(field.name, field.type)))
+        if bounds is None:
+            continue
+        known = bounds.take(positions)
+        if known.null_count.null_count == 0:
+            nulls[field.name] = int(pc.sum(known.null_count).as_py() or 0)
+        if not _is_plain(field.type) or not _all_exact(known):
+            continue
+        if pa.types.is_floating(field.type) and (known.nan_count.null_count or pc.sum(known.nan_count).as_py()):
+            continue
+        low, high = pc.min(known.minimum).as_py(), pc.max(known.maximum).as_py()
+        if low is not None and high is not None and _is_finite(low) and _is_finite(high):
+            least[field.name], greatest[field.name] = _json(low), _json(high)
+    return {**statistics, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+
+
+def _all_exact(known: Any) -> bool:
+    flags = (known.minimum_exact, known.maximum_exact)
+    return all(pc.all(flag, skip_nulls=False).as_py() is True for flag in flags)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_string(kind) or pa.types.is_floating(kind)
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _json(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime.date) else value
