@@ -8,6 +8,7 @@ dates, texts that were not cut, and floats of files without NaN.
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
 import math
 import time
@@ -33,6 +34,7 @@ from skipstone.predicate.printing import sql
 __all__ = ["Published", "is_published", "publish"]
 
 _VERSION_KEY = "skipstone.version"
+_CHUNKS_KEY = "skipstone.chunks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,6 @@ class Published:
 class _File:
     path: str
     size: int
-    rows: int
     statistics: str
 
 
@@ -61,7 +62,9 @@ def is_published(table: Location) -> bool:
 def publish(table: Location, snapshot: Snapshot) -> Published:
     """Make the Delta table in a table's directory show this snapshot, in one commit."""
     wanted = {file.path: file for blocks in snapshot.block_sets for file in _files(table, snapshot, blocks)}
-    properties = CommitProperties(custom_metadata={_VERSION_KEY: str(snapshot.version)})
+    properties = CommitProperties(
+        custom_metadata={_VERSION_KEY: str(snapshot.version), _CHUNKS_KEY: _fingerprint(snapshot)}
+    )
     try:
         if not is_published(table):
             create_table_with_add_actions(
@@ -74,10 +77,10 @@ def publish(table: Location, snapshot: Snapshot) -> Published:
             return Published(snapshot.version, 0, len(wanted), 0)
         delta = DeltaTable(table.uri, storage_options=table.storage_options)
         there = _paths(delta)
-        # As many rows as before are the same rows in another layout, which streams and change feeds must not replay.
-        changed = sum(file.rows for file in wanted.values()) != sum(rows for _, rows in there.values())
+        # The same chunks hold the same rows in whatever layout, and streams and change feeds must not replay them.
+        changed = delta.history(1)[0].get(_CHUNKS_KEY) != _fingerprint(snapshot)
         joined = [_add(file, data_change=changed) for path, file in sorted(wanted.items()) if path not in there]
-        left = [RemoveAction(path, changed, _now(), there[path][0]) for path in sorted(set(there) - set(wanted))]
+        left = [RemoveAction(path, changed, _now(), there[path]) for path in sorted(set(there) - set(wanted))]
         if joined or left:
             delta.create_write_transaction(
                 [*joined, *left], "append", Schema.from_arrow(snapshot.schema), commit_properties=properties
@@ -95,11 +98,14 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def _paths(delta: DeltaTable) -> dict[str, tuple[int, int]]:
-    """The files of a Delta table, each with its size and its rows."""
+def _paths(delta: DeltaTable) -> dict[str, int]:
     actions = pa.table(delta.get_add_actions(flatten=True))
-    names = ("path", "size_bytes", "num_records")
-    return {path: (size, rows) for path, size, rows in zip(*(actions[name].to_pylist() for name in names), strict=True)}
+    return dict(zip(actions["path"].to_pylist(), actions["size_bytes"].to_pylist(), strict=True))
+
+
+def _fingerprint(snapshot: Snapshot) -> str:
+    """A short name for the set of chunks: a chunk's rows never change, only their layout does."""
+    return hashlib.sha256("\n".join(snapshot.chunks).encode()).hexdigest()[:32]
 
 
 def _add(file: _File, *, data_change: bool = True) -> AddAction:
@@ -123,7 +129,7 @@ def _files(table: Location, snapshot: Snapshot, blocks: BlockSet) -> Iterator[_F
     }
     for path, positions in of_file.items():
         statistics = _statistics(snapshot.schema, blocks, np.array(positions))
-        yield _File(path, sizes[path], statistics["numRecords"], json.dumps(statistics))
+        yield _File(path, sizes[path], json.dumps(statistics))
 
 
 def _complete_layout(scheme: Scheme, columns: list[str]) -> int:
