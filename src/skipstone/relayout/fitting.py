@@ -122,7 +122,7 @@ def _columns_needed(task: FitTask) -> list[str]:
     for query in task.queries:
         needed |= query.filter.columns
     for layout in task.scheme.layouts:
-        needed |= clustering(layout.clustering).columns
+        needed.update(clustering(layout.clustering).columns)
     return sorted(needed & set(task.sources[0].columns))
 
 

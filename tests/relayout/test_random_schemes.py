@@ -1,0 +1,70 @@
+"""Whatever the scheme, and whatever may skip: a query's answer is the one DuckDB gives on the original rows."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from skipstone.catalog.values import Change
+from skipstone.lake import Table, open_lake
+from skipstone.relayout.executor import LocalExecutor, Silent
+from skipstone.relayout.rewriting import Design, rewrite_chunks
+from skipstone.relayout.tracking import tracked_expressions
+from skipstone.scan.plan import Skipping
+from skipstone.workload.query import Query
+from tests.relayout.worlds import SCHEMA, random_condition, random_features, random_scheme, random_table
+
+SCHEMES = int(os.environ.get("SKIPSTONE_CASES", "2400")) // 60
+QUERIES = 20
+SWITCHES = (Skipping(), Skipping(features=False), Skipping(features=False, bounds=False))
+
+
+def bag(rows: pa.Table) -> Counter[str]:
+    """Rows as a bag; NaN equals NaN, -0.0 equals 0.0, and NULL is itself."""
+    return Counter(repr([_plain(value) for value in row.values()]) for row in rows.to_pylist())
+
+
+def _plain(value: Any) -> Any:
+    return 0.0 if isinstance(value, float) and value == 0 else value
+
+
+def lay_out(table: Table, chance: random.Random, *, layouts: int) -> None:
+    """Rewrite some or all chunks of a table in a random scheme and commit that."""
+    snapshot = table.snapshot()
+    some = chance.sample(snapshot.chunks, chance.randint(1, len(snapshot.chunks)))
+    features = random_features(chance, chance.randint(0 if layouts == 1 else 1, 9))
+    scheme = random_scheme(chance, features, layouts)
+    queries = tuple(Query(tuple(SCHEMA.names), feature) for feature in features)
+    design = Design(
+        scheme, queries, block_rows=chance.choice([3, 8, 20]), tracked=tracked_expressions(SCHEMA, features)
+    )
+    chunks = rewrite_chunks(snapshot, some, design, table=table.location, executor=LocalExecutor(1), progress=Silent())
+    table.catalog.commit(Change("optimize", replaced=chunks), base=snapshot.version)
+
+
+@pytest.mark.parametrize("seed", range(SCHEMES))
+def test_answers_do_not_depend_on_the_scheme_or_on_skipping(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    rows = random_table(chance, chance.choice([1, 40, 150]))
+    first = chance.randint(1, len(rows))
+    table = open_lake(tmp_path).create("t", rows.slice(0, first), chunk_rows=60, block_rows=7)
+    lay_out(table, chance, layouts=chance.choice([1, 1, 2, 3, 4]))
+    if first < len(rows):
+        table.append(rows.slice(first), block_rows=5)
+    lay_out(table, chance, layouts=chance.choice([1, 1, 2, 3, 4]))  # of what is laid out already, and of what is raw
+    assert bag(table.scan().to_arrow()) == bag(rows), "all rows, each once"
+    for number in range(QUERIES):
+        condition = random_condition(chance)
+        names = chance.sample(SCHEMA.names, chance.randint(1, 4))
+        listed = ", ".join(f'"{name}"' for name in names)
+        expected = bag(duckdb.sql(f"SELECT {listed} FROM rows WHERE {condition}").to_arrow_table())
+        found = table.scan(names, condition, skipping=SWITCHES[number % 3]).to_arrow()
+        assert bag(found) == expected, f"seed {seed}: SELECT {listed} WHERE {condition}"
+        assert table.scan(names, condition).count() == expected.total()
