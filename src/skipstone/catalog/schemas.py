@@ -122,18 +122,12 @@ def read_type(document: Json) -> pa.DataType:
             return pa.list_(_read_field(field))
         case {"large_list": field}:
             return pa.large_list(_read_field(field))
-        case {"list_view": field}:
-            return pa.list_view(_read_field(field))
-        case {"large_list_view": field}:
-            return pa.large_list_view(_read_field(field))
     raise InvalidInput(f"not the description of a type: {document!r}")
 
 
 _LISTS: Mapping[str, Callable[[pa.DataType], bool]] = {
     "list": pa.types.is_list,
     "large_list": pa.types.is_large_list,
-    "list_view": pa.types.is_list_view,
-    "large_list_view": pa.types.is_large_list_view,
 }
 
 

@@ -131,8 +131,6 @@ def _hash_slots(values: pa.Array, kind: pa.DataType) -> Hashes:
     if pa.types.is_fixed_size_list(kind):
         offsets = (np.arange(len(values) + 1, dtype=np.int64) + values.offset) * kind.list_size
         return _hash_lists(pa.array(offsets), [values.values])
-    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
-        return _hash_slots(values.cast(pa.large_list(kind.value_field)), pa.large_list(kind.value_field))
     if pa.types.is_boolean(kind):
         return _mixed(values.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.uint64))
     if pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind):

@@ -139,6 +139,9 @@ def _extremes(values: Any, kind: pa.DataType) -> tuple[pa.Scalar, pa.Scalar]:
     if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind):
         least, greatest = _extremes(values.cast(pa.large_binary()), pa.large_binary())
         return least.cast(kind), greatest.cast(kind)
+    if pa.types.is_duration(kind):
+        least, greatest = _extremes(values.cast(pa.int64()), pa.int64())
+        return least.cast(kind), greatest.cast(kind)
     if pa.types.is_string_view(kind):
         least, greatest = _extremes(values.cast(pa.large_string()), pa.large_string())
         return least.cast(kind), greatest.cast(kind)

@@ -74,8 +74,7 @@ def leaf_count(kind: pa.DataType) -> int:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    views = pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind)
-    return bool(views or pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _is_hollow(kind: pa.DataType) -> bool:
@@ -105,10 +104,6 @@ def _restored_map(values: pa.MapArray, kind: pa.DataType) -> pa.Array:
 
 
 def _restored_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
-        return restored(values, pa.large_list(kind.value_field)).cast(kind)
-    if not (pa.types.is_list(values.type) or pa.types.is_large_list(values.type)):
-        return restored(values.cast(pa.large_list(values.type.value_field)), kind)
     offsets = values.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
     items = restored(values.values.slice(first, last - first), kind.value_type)
