@@ -31,7 +31,7 @@ from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silen
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
 from skipstone.relayout.sources import Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
-from skipstone.scan.plan import Skipping, plan_scan
+from skipstone.scan.plan import ScanPlan, Skipping, plan_scan
 from skipstone.scan.scan import Scan
 from skipstone.store.publishing import Published, is_published, publish
 from skipstone.store.types import storable_schema
@@ -224,7 +224,13 @@ class Table:
         if where is not None:
             zone = dict(snapshot.properties).get(_TIME_ZONE, "UTC")
             condition = parse_filter(where, snapshot.schema, dialect=dialect, timezone=zone)
-        return Scan(plan_scan(snapshot, columns, condition, skipping=skipping), self.location)
+        plan = plan_scan(snapshot, columns, condition, skipping=skipping)
+        return Scan(plan, self.location, to_frame=self._frame_of)
+
+    def _frame_of(self, plan: ScanPlan) -> DataFrame:
+        from skipstone.spark.reading import frame_of_plan
+
+        return frame_of_plan(self.lake.spark, plan, self.location)
 
     def history(self, limit: int | None = None) -> tuple[Commit, ...]:
         """List the commits, latest first."""

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -35,7 +36,7 @@ CLUSTERINGS = ("none", "ward", "ward-queries", "sort", "zorder", "hilbert", "qdt
 
 def random_table(chance: random.Random, rows: int) -> pa.Table:
     """Rows of edge values; about a fifth of them are equal to another row."""
-    values = {
+    values: dict[str, list[Any]] = {
         "n": NUMBERS,
         "f": FLOATS,
         "s": TEXTS,

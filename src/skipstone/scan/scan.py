@@ -1,13 +1,13 @@
 """A read of a table that is described first and done when its rows are asked for.
 
-A scan never starts a Java virtual machine; `skipstone.lake` adds the way to Spark.
+Only `to_spark` starts a Java virtual machine, and only where no Spark session was given.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from skipstone.scan.read import ReadTask, read, read_tasks
 if TYPE_CHECKING:
     import duckdb
     import polars
+    from pyspark.sql import DataFrame  # noqa: TID251
 
 __all__ = ["Scan"]
 
@@ -29,9 +30,17 @@ __all__ = ["Scan"]
 class Scan:
     """The rows of a table that satisfy a filter, by the names of some columns, as of one snapshot."""
 
-    def __init__(self, plan: ScanPlan, table: Location, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        plan: ScanPlan,
+        table: Location,
+        *,
+        to_frame: Callable[[ScanPlan], DataFrame],
+        threads: int | None = None,
+    ) -> None:
         self.plan = plan
         self._table = table
+        self._to_frame = to_frame
         self._threads = threads or os.cpu_count() or 1
 
     @property
@@ -75,6 +84,10 @@ class Scan:
         tasks = read_tasks(self.plan, self._table, columns=(), row_ids=False, exact=True)
         with ThreadPoolExecutor(self._threads) as pool:
             return sum(pool.map(_count, tasks))
+
+    def to_spark(self) -> DataFrame:
+        """Describe the rows as a Spark data frame; Spark reads them when it runs, and checks the filter itself."""
+        return self._to_frame(self.plan)
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """Give the rows to DuckDB, which streams them once."""
