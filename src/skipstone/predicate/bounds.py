@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from skipstone.predicate.bounds_columns import BoundsTable, Columns
 from skipstone.predicate.expression import Call, Cast, Column, Constant, Element, Expression, Field, Scalar
-from skipstone.predicate.implication import premise_of
+from skipstone.predicate.implication_premise import premise_of
 from skipstone.predicate.implication_terms import BOTH_NULL, EQUAL, GREATER, LESS, ONE_NULL, Condition, Subject
 from skipstone.predicate.implication_theories import comparable, impossible_orders
 from skipstone.predicate.intervals import Domain, Family, ValueSet, double_rank, union_of

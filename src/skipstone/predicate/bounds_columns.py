@@ -109,7 +109,7 @@ class _Facts:
         if self.domain.family is not Family.FLOAT:
             return np.less(nulls, self._rows)  # an unknown count is negative
         nans = _counts(self._bounds.nan_count)
-        return np.less(nulls + nans, self._rows) | np.less(np.minimum(nulls, nans), 0)
+        return np.logical_or(nulls + nans < self._rows, np.minimum(nulls, nans) < 0)
 
     @functools.cached_property
     def may_be_known(self) -> Mask:

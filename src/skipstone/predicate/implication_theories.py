@@ -21,9 +21,20 @@ from skipstone.predicate.implication_terms import (
     Subject,
     Term,
 )
-from skipstone.predicate.intervals import TOP, Domain, Family, Key, ValueSet, union_of
+from skipstone.predicate.intervals import TOP, Domain, Family, Key, ValueSet, prefix_end, union_of
 
-__all__ = ["RULES", "Clause", "Contradiction", "Knowledge", "comparable", "impossible_orders", "settle"]
+__all__ = [
+    "MOST_POINTS",
+    "RULES",
+    "Clause",
+    "Contradiction",
+    "Knowledge",
+    "by_subject",
+    "common_head",
+    "comparable",
+    "impossible_orders",
+    "settle",
+]
 
 MOST_POINTS = 1000
 """Patterns are tried on the values of an expression one by one where it has at most this many."""
@@ -123,15 +134,20 @@ def _shared_subjects(terms: Clause) -> dict[Subject, ValueSet]:
     """The subjects that every term speaks of, with the union of what they say."""
     said: dict[Subject, list[ValueSet]] = {}
     for number, term in enumerate(terms):
-        here: dict[Subject, ValueSet] = {}
-        for condition in term.if_true:
-            held = here.get(condition.subject)
-            here[condition.subject] = condition.values if held is None else held & condition.values
-        for subject, values in here.items():
+        for subject, values in by_subject(term.if_true).items():
             sets = said.setdefault(subject, [])
             if len(sets) == number:
                 sets.append(values)
     return {subject: union_of(sets) for subject, sets in said.items() if len(sets) == len(terms)}
+
+
+def by_subject(conditions: Iterable[Condition]) -> dict[Subject, ValueSet]:
+    """Take conditions that must hold together subject by subject."""
+    found: dict[Subject, ValueSet] = {}
+    for condition in conditions:
+        held = found.get(condition.subject)
+        found[condition.subject] = condition.values if held is None else held & condition.values
+    return found
 
 
 def unread_is_null_with_its_expression(knowledge: Knowledge) -> None:
@@ -158,6 +174,14 @@ def patterns_imply_patterns(knowledge: Knowledge) -> None:
             if stronger.within(weaker.pattern):
                 knowledge.narrow(weaker, IS_TRUE)
                 break
+
+
+def patterns_bound_their_texts(knowledge: Knowledge) -> None:
+    """x LIKE 'ab%c' TRUE: x in ['ab', 'ac')."""
+    for subject, values in list(knowledge.sets.items()):
+        if subject.pattern is not None and values == IS_TRUE:
+            head = subject.pattern.head.encode("utf-8", "surrogatepass")
+            knowledge.narrow(subject.ties[0], subject.ties[0].domain.interval(head, prefix_end(head)))
 
 
 def points_fit_patterns(knowledge: Knowledge) -> None:
@@ -250,6 +274,7 @@ def orders_are_transitive(knowledge: Knowledge) -> None:
 RULES: tuple[Callable[[Knowledge], None], ...] = (
     unread_is_null_with_its_expression,
     patterns_imply_patterns,
+    patterns_bound_their_texts,
     points_fit_patterns,
     orders_know_nulls,
     orders_bound_their_sides,
@@ -260,11 +285,11 @@ RULES: tuple[Callable[[Knowledge], None], ...] = (
 
 def _true_patterns(knowledge: Knowledge, subjects: list[Subject], about: Subject) -> list[Pattern]:
     found = [s.pattern for s in subjects if s.pattern and s.ties[0] == about and knowledge.sets[s] == IS_TRUE]
-    head = _common_head(knowledge[about])
+    head = common_head(knowledge[about])
     return found if head is None else [*found, head]
 
 
-def _common_head(values: ValueSet) -> Pattern | None:
+def common_head(values: ValueSet) -> Pattern | None:
     """The prefix that all texts of a set share, as a pattern; None where NULL is among them or they share nothing."""
     if values.null or not values.cuts:
         return None
