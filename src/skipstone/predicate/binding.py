@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from skipstone.errors import InvalidQuery
-from skipstone.predicate.comparing import between_expressions, with_constant
+from skipstone.predicate.comparing import between_expressions, require_one_type, with_constant
 from skipstone.predicate.datatypes import BOOLEAN, STRING, logical
 from skipstone.predicate.expression import Constant, Expression
 from skipstone.predicate.formula import ALWAYS_TRUE, NEVER_TRUE, Formula, all_of, any_of, not_true
@@ -103,13 +103,13 @@ class _Binder:
         return between_expressions(operator, left, right, self.timezone)
 
     def tuples(self, operator: Operator, node: exp.Expression, negated: bool) -> Formula:
-        """(a, b) = (1, 2) -> a = 1 AND b = 2."""
+        """(a, b) = (1, 2) -> a <=> 1 AND b <=> 2: Spark compares structs, and NULL equals NULL inside of them."""
         lefts, rights = node.this.expressions, node.expression.expressions
-        if operator not in (Operator.EQUAL, Operator.NOT_EQUAL) or len(lefts) != len(rights):
+        if operator not in (Operator.EQUAL, Operator.NOT_EQUAL) or len(lefts) != len(rights) or not self.values.spark:
             raise NotUnderstood
         if operator.negated is Operator.EQUAL:
             negated = not negated
-        single = Operator.NOT_EQUAL if negated else Operator.EQUAL
+        single = Operator.NULL_SAFE_NOT_EQUAL if negated else Operator.NULL_SAFE_EQUAL
         parts = [
             self.compared(single, self.values.value(a), self.values.value(b))
             for a, b in zip(lefts, rights, strict=True)
@@ -153,18 +153,12 @@ class _Binder:
         value = self.values.value(node.this)
         operator = Operator.NOT_EQUAL if negated else Operator.EQUAL
         given = [self.values.value(each) for each in node.expressions]
-        self._require_one_kind(value, given)
+        require_one_type(value, given)
         parts = [self.compared(operator, value, each) for each in given]
         return self._gathered(value, parts, negated)
 
     def _refuse(self) -> Formula:
         raise NotUnderstood
-
-    def _require_one_kind(self, value: Expression, given: list[Expression]) -> None:
-        """IN casts its list and its left side to one type; that is the comparison one by one only for alike types."""
-        kinds = {_kind(each.type) for each in given if not (isinstance(each, Constant) and each.is_null)}
-        if len(kinds) > 1 and len(kinds | {_kind(value.type)}) > 1:
-            raise NotUnderstood
 
     def _gathered(self, value: Expression, parts: list[Formula], negated: bool) -> Formula:
         """Put equalities on one value into one IN, which normalising would do one by one."""
@@ -258,6 +252,14 @@ class _Binder:
         found = with_constant(Operator.EQUAL, value, nan, self.timezone)
         return not_true(found) if negated else found
 
+    def coalesced(self, node: exp.Coalesce, negated: bool) -> Formula:
+        """COALESCE(P, FALSE) is TRUE where P is and FALSE elsewhere; COALESCE(P, TRUE) the other way round."""
+        if len(node.expressions) != 1 or not isinstance(node.expressions[0], exp.Boolean):
+            return self.boolean_value(node, negated)
+        if_null = bool(node.expressions[0].this)
+        found = self.condition(node.this, negated=if_null)
+        return found if negated == if_null else not_true(found)
+
     def boolean_value(self, node: exp.Expression, negated: bool) -> Formula:
         if isinstance(node, exp.Anonymous):
             found = self.anonymous(node, negated)
@@ -276,14 +278,6 @@ class _Binder:
         if name in ("regexp", "rlike") and len(arguments) == 2:
             return self.match(exp.RegexpLike(this=arguments[0], expression=arguments[1]), negated)
         return None
-
-
-def _kind(type_: pa.DataType) -> str:
-    """Types among which Spark compares without changing what equality means."""
-    type_ = logical(type_)
-    if pa.types.is_integer(type_) or pa.types.is_decimal(type_):
-        return "exact"
-    return str(type_)
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:
@@ -323,6 +317,7 @@ _HANDLERS: Final[dict[type[exp.Expression], Handler]] = {
     exp.Escape: _Binder.escaped,  # type: ignore[dict-item]
     exp.Like: _Binder.like,
     exp.ILike: _Binder.like,
+    exp.Coalesce: _Binder.coalesced,  # type: ignore[dict-item]
     exp.IsNan: _Binder.is_nan,  # type: ignore[dict-item]
     **dict.fromkeys(_MATCHES, _Binder.match),
 }

@@ -25,7 +25,17 @@ from skipstone.predicate.expression import Constant, Expression, Scalar
 from skipstone.predicate.formula import NEVER_TRUE, Formula, any_of
 from skipstone.predicate.literal import Comparison, NullTest, Operator
 
-__all__ = ["EPOCH", "EPOCH_DATE", "Place", "compare", "decimal_at", "exact_fraction", "nearest_double", "place"]
+__all__ = [
+    "EPOCH",
+    "EPOCH_DATE",
+    "Place",
+    "compare",
+    "decimal_at",
+    "exact_fraction",
+    "holds",
+    "nearest_double",
+    "place",
+]
 
 EPOCH = datetime.datetime(1970, 1, 1)
 EPOCH_DATE = datetime.date(1970, 1, 1)
@@ -86,7 +96,7 @@ def _comparison(operator: Operator, left: Expression, constant: Constant) -> For
 
 def _boolean(operator: Operator, left: Expression, constant: Constant) -> Formula:
     """Two values leave only four questions: never, always, is true, is false."""
-    allowed = [value for value in (False, True) if _HOLDS[operator](value, constant.value)]
+    allowed = [value for value in (False, True) if holds(operator, value, constant.value)]
     if len(allowed) == 1:
         return Comparison(Operator.EQUAL, left, Constant(allowed[0], constant.type))
     return NullTest(left, negated=True) if allowed else NEVER_TRUE
@@ -100,6 +110,15 @@ _HOLDS: Final[dict[Operator, Callable[[Any, Any], bool]]] = {
     Operator.GREATER: op.gt,
     Operator.GREATER_EQUAL: op.ge,
 }
+
+
+def holds(operator: Operator, left: Any, right: Any) -> bool:
+    """Compare two values that Python orders as Spark does.
+
+    >>> holds(Operator.LESS, 1, 2)
+    True
+    """
+    return _HOLDS[operator](left, right)
 
 
 def _with_nan(operator: Operator, left: Expression, nan: Constant) -> Formula:

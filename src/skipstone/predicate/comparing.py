@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -18,11 +19,14 @@ from skipstone.predicate.datatypes import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
+    LONG,
     MAX_PRECISION,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     as_decimal,
+    integer_range,
     is_comparable,
     logical,
 )
@@ -33,7 +37,7 @@ from skipstone.predicate.literal import Comparison, NullTest, Operator
 from skipstone.predicate.printing import sql
 from skipstone.predicate.values import NotUnderstood
 
-__all__ = ["between_expressions", "with_constant"]
+__all__ = ["between_expressions", "require_one_type", "with_constant"]
 
 WHOLE_IN_DOUBLE = 1 << 53
 WHOLE_IN_FLOAT = 1 << 24
@@ -55,7 +59,24 @@ def with_constant(operator: Operator, left: Expression, constant: Constant, time
     if isinstance(left, Constant):
         return _of_constants(operator, left, constant, timezone)
     left, found = _placed(left, constant, timezone)
+    if _decided_without_the_row(operator, left, constant):
+        raise NotUnderstood
     return compare(operator, left, found)
+
+
+def _decided_without_the_row(operator: Operator, left: Expression, constant: Constant) -> bool:
+    """Whether Spark answers TRUE for every row, those with NULL included.
+
+    It does so for `whole <= 9223372036854775808`: an integer beside a decimal literal that no BIGINT reaches
+    (DecimalPrecision in Spark's analyser). SQL would have NULL where the integer is NULL; we leave the answer to Spark.
+    """
+    value = constant.value
+    if not isinstance(value, decimal.Decimal) or not pa.types.is_integer(logical(left.type)):
+        return False
+    least, greatest = integer_range(LONG)
+    if operator in (Operator.LESS, Operator.LESS_EQUAL):
+        return value > greatest
+    return operator in (Operator.GREATER, Operator.GREATER_EQUAL) and value < least
 
 
 def _with_null(operator: Operator, left: Expression) -> Formula:
@@ -198,6 +219,43 @@ def _moment_as(constant: Constant, type_: pa.DataType, timezone: str) -> Constan
     if found is None:
         raise NotUnderstood
     return found
+
+
+def require_one_type(value: Expression, given: Sequence[Expression]) -> None:
+    """Make sure that `value IN (given)` is what comparing with each of them says.
+
+    Spark casts all of an IN to one type first, so `whole IN (1, 2.5e0)` compares doubles, and a text beside a date may
+    be compared as a text or as a date, depending on the mode.
+    """
+    types = [logical(value.type), *(logical(e.type) for e in given if not (isinstance(e, Constant) and e.is_null))]
+    distinct = set(types)
+    if len(distinct) == 1:
+        return
+    if all(map(_is_exact, distinct)):
+        digits = [as_decimal(type_) or (20, 0) for type_ in distinct]
+        if max(p - s for p, s in digits) + max(s for _, s in digits) > MAX_PRECISION:
+            raise NotUnderstood
+        return
+    if all(_is_exact(type_) or type_ in (DOUBLE, FLOAT) for type_ in distinct):
+        # All become doubles. A DOUBLE on the left is compared so anyway; whole numbers only beside nothing but doubles.
+        if types[0] == DOUBLE or (types[0] == FLOAT and DOUBLE in distinct) or len(set(types[1:])) == 1:
+            return
+        raise NotUnderstood
+    if STRING in distinct and types[0] != STRING:
+        if set(types[1:]) == {STRING} and all(_reads_as_itself(types[0], each) for each in given):
+            return
+        raise NotUnderstood
+    if distinct <= {DATE, TIMESTAMP} or distinct <= {DATE, TIMESTAMP_NTZ}:
+        return
+    raise NotUnderstood
+
+
+def _reads_as_itself(type_: pa.DataType, text: Expression) -> bool:
+    """Whether a text is just how a value of the type is printed, so that comparing either says the same."""
+    if not isinstance(text, Constant) or not isinstance(text.value, str):
+        return isinstance(text, Constant) and text.is_null
+    found = cast_constant(text, type_, "UTC")
+    return found is not None and type_ in (DATE, INT, LONG) and str(found.value) == text.value
 
 
 def between_expressions(operator: Operator, left: Expression, right: Expression, timezone: str) -> Formula:

@@ -13,6 +13,7 @@ import math
 import re
 import zoneinfo
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy
 import pyarrow as pa
@@ -298,28 +299,30 @@ def number_from_text(text: str, type_: pa.DataType) -> Constant | None:
 def nearest_single(value: int | decimal.Decimal | float) -> float:
     """The single float nearest to a number, ties to even; beyond the range an infinity.
 
-    >>> nearest_single(decimal.Decimal("0.05"))
-    0.05000000074505806
+    >>> nearest_single(decimal.Decimal("0.05")), nearest_single(1e39)
+    (0.05000000074505806, inf)
     """
-    found = place(nearest_double(value), FLOAT)
-    assert found is not None
-    assert found.floor is not None
-    assert isinstance(found.floor.value, float)
-    low = found.floor.value
-    if not math.isfinite(nearest_double(value)) or low == value:
-        return low
-    high = float(numpy.nextafter(numpy.float32(low), numpy.float32(math.inf)))
-    if math.isinf(low) or math.isinf(high):
-        return _beyond_float32(low, high)
-    exact, below, above = exact_fraction(value), exact_fraction(low), exact_fraction(high)
-    if exact - below != above - exact:
-        return low if exact - below < above - exact else high
-    return low if int(numpy.float32(low).view(numpy.uint32)) % 2 == 0 else high
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    # A double in between could be rounded twice, so the two neighbours are compared exactly.
+    with numpy.errstate(over="ignore"):
+        middle = numpy.float32(nearest_double(value))
+    candidates = [
+        numpy.nextafter(middle, numpy.float32(-math.inf)),
+        middle,
+        numpy.nextafter(middle, numpy.float32("inf")),
+    ]
+    best = min(candidates, key=lambda each: (abs(_as_fraction(each) - exact_fraction(value)), _last_bit(each)))
+    return float(best)
 
 
-def _beyond_float32(low: float, high: float) -> float:
-    """Past the greatest single float all is infinite but a sliver that we leave to Spark by saying infinity too."""
-    return high if math.isinf(high) else low
+def _as_fraction(single: numpy.float32) -> Fraction:
+    """A single float as a number; an infinity stands where the next float would be, as rounding has it."""
+    return Fraction(float(single)) if numpy.isfinite(single) else Fraction(int(math.copysign(1 << 128, single)))
+
+
+def _last_bit(single: numpy.float32) -> int:
+    return int(single.view(numpy.uint32)) & 1
 
 
 _SPECIAL = {

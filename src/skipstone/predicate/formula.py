@@ -99,7 +99,7 @@ def not_true(formula: Formula) -> Formula:
         case Match(kind=kind, expression=expression, pattern=pattern, negated=negated):
             return any_of([Match(kind, expression, pattern, not negated), *_nulls(expression)])
         case Opaque(text=text, columns=columns, deterministic=deterministic):
-            return Opaque(f"NOT COALESCE({text}, FALSE)", columns, deterministic)
+            return Opaque(f"NOT (COALESCE({text}, FALSE))", columns, deterministic)
 
 
 def _nulls(expression: Expression) -> tuple[Literal, ...]:

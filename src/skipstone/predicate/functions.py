@@ -70,8 +70,9 @@ def _first_known(types: Types) -> pa.DataType | None:
 
 
 def _truncated_moment(types: Types) -> pa.DataType | None:
-    if len(types) == 2 and logical(types[0]) == STRING and logical(types[1]) in (TIMESTAMP, TIMESTAMP_NTZ):
-        return logical(types[1])
+    # Whatever is truncated is cast to TIMESTAMP first.
+    if len(types) == 2 and logical(types[0]) == STRING and logical(types[1]) in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        return TIMESTAMP
     return None
 
 
@@ -166,7 +167,7 @@ def literal_decimal(constant: Constant) -> tuple[int, int] | None:
     (2, 0)
     """
     value = constant.value
-    return (len(str(abs(value))), 0) if isinstance(value, int) and not isinstance(value, bool) else None
+    return (len(str(abs(value))), 0) if constant.type in (INT, LONG) and isinstance(value, int) else None
 
 
 CONTEXT_DEPENDENT_NODES: Final = tuple(

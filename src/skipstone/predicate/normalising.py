@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
-from skipstone.predicate.expression import Expression
+from skipstone.predicate.expression import Constant, Expression
 from skipstone.predicate.formula import AllOf, AnyOf, Formula
 from skipstone.predicate.literal import (
     ALWAYS,
@@ -39,6 +39,10 @@ MAX_PREDICATES = 64
 A judgement, not a theorem: every predicate of a query is an item for mining and a check for every block, and real
 filters (two or three alternatives of a few conditions) stay well below.
 """
+
+
+FEW_PREDICATES = 16
+"""An OR of ANDs that becomes no more predicates than this is simply distributed."""
 
 
 def predicate(literals: Iterable[Literal]) -> Predicate:
@@ -80,6 +84,15 @@ def conjunction(predicates: Iterable[Predicate]) -> Conjunction:
         elif not _is_tautology(part):
             clauses[part] = None
     merged = conjoined(units)
+    while merged is not None:
+        remaining = [_resolved(part, _by_subject(merged)) for part in clauses]
+        clauses = {part: None for part in remaining if part is not None and len(part.literals) > 1}
+        if NEVER in remaining:
+            return _IMPOSSIBLE
+        found = [part.literals[0] for part in remaining if part is not None and len(part.literals) == 1]
+        if not found:
+            break
+        merged = conjoined([*merged, *found])
     if merged is None:
         return _IMPOSSIBLE
     kept = [Predicate((literal,)) for literal in merged] + _unabsorbed(list(clauses), frozenset(merged))
@@ -128,6 +141,37 @@ def _is_tautology(part: Predicate) -> bool:
     return any(literal.expression in negations for literal in nulls if not literal.negated)
 
 
+def _by_subject(literals: Iterable[Literal]) -> dict[Expression, list[Literal]]:
+    """Gather the literals that say something of one expression alone."""
+    about: dict[Expression, list[Literal]] = {}
+    for literal in literals:
+        expression = subject(literal)
+        if expression is not None:
+            about.setdefault(expression, []).append(literal)
+    return about
+
+
+def _resolved(part: Predicate, known: dict[Expression, list[Literal]]) -> Predicate | None:
+    """Simplify a predicate by what is known of the same expressions; None where it is known to be TRUE.
+
+    x = 5 AND (x = 6 OR y = 1) -> x = 5 AND y = 1;  x = 5 AND (x > 3 OR y = 1) -> x = 5
+    """
+    kept: list[Literal] = []
+    for literal in part.literals:
+        expression = subject(literal)
+        given = known.get(expression) if expression is not None else None
+        if given is None:
+            kept.append(literal)
+            continue
+        together = conjoined([*given, literal])
+        if together is None:
+            continue
+        if set(together) == set(given):
+            return None
+        kept.append(literal)
+    return part if len(kept) == len(part.literals) else Predicate(tuple(kept))
+
+
 def _unabsorbed(clauses: Sequence[Predicate], units: frozenset[Literal]) -> list[Predicate]:
     """Leave out what another predicate says already: x AND (x OR y) -> x."""
     kept: list[Predicate] = []
@@ -167,13 +211,64 @@ def _either(parts: Sequence[Formula]) -> Conjunction:
     rests = [tuple(each for each in alternative if each not in common) for alternative in alternatives]
     if not all(rests):  # a OR (a AND b) -> a
         return conjunction(common)
-    if math.prod(len(rest) for rest in rests) > MAX_PREDICATES:
+    size = math.prod(len(rest) for rest in rests)
+    if size > FEW_PREDICATES:
+        told_apart = _told_apart(rests)
+        if told_apart is not None:
+            return conjunction([*common, *told_apart, *_implied_by_all(rests)])
+    if size > MAX_PREDICATES:
         return conjunction([*common, *_implied_by_all(rests), _carried(rests)])
-    clauses = (
-        predicate(itertools.chain.from_iterable(part.literals for part in choice))
-        for choice in itertools.product(*rests)
-    )
-    return conjunction([*common, *clauses])
+    return conjunction([*common, *(_any_of(choice) for choice in itertools.product(*rests))])
+
+
+def _any_of(parts: Iterable[Predicate]) -> Predicate:
+    return predicate(itertools.chain.from_iterable(part.literals for part in parts))
+
+
+def _told_apart(rests: Sequence[tuple[Predicate, ...]]) -> list[Predicate] | None:
+    """Say alternatives that one expression tells apart in as many predicates as they have conditions.
+
+    (x = 1 AND a AND b) OR (x = 2 AND c AND d)
+        -> x IN (1, 2) AND (x <> 1 OR a) AND (x <> 1 OR b) AND (x <> 2 OR c) AND (x <> 2 OR d)
+
+    No value of x is in two of the alternatives, so the known x picks one and the others' predicates are TRUE.
+    """
+    for expression in dict.fromkeys(_only_subject(part) for part in rests[0]):
+        deciding = [_points(rest, expression) for rest in rests] if expression is not None else []
+        if not deciding or any(part is None for part in deciding):
+            continue
+        chosen = [part for part in deciding if part is not None]
+        named = [constant for _, constants in chosen for constant in constants]
+        if len(set(named)) < len(named) or len({constant.type for constant in named}) > 1:
+            continue
+        told = [_any_of(part for part, _ in chosen)]
+        for rest, (deciding_part, _) in zip(rests, chosen, strict=True):
+            elsewhere = _negated_points(deciding_part.literals[0])
+            told += [predicate([elsewhere, *part.literals]) for part in rest if part is not deciding_part]
+        return told
+    return None
+
+
+def _points(rest: Sequence[Predicate], expression: Expression | None) -> tuple[Predicate, tuple[Constant, ...]] | None:
+    """The predicate of an alternative that names the only values of an expression, and these values."""
+    for part in rest:
+        if len(part.literals) == 1:
+            match part.literals[0]:
+                case Comparison(operator=Operator.EQUAL, left=left, right=Constant() as value) if left == expression:
+                    return part, (value,)
+                case InSet(expression=inside, values=values, negated=False) if inside == expression:
+                    return part, values
+    return None
+
+
+def _negated_points(literal: Literal) -> Literal:
+    match literal:
+        case InSet(expression=expression, values=values):
+            return InSet(expression, values, negated=True)
+        case Comparison(left=left, right=right):
+            return Comparison(Operator.NOT_EQUAL, left, right)
+        case _:
+            raise AssertionError(f"not a set of values: {literal}")
 
 
 def _implied_by_all(rests: Sequence[tuple[Predicate, ...]]) -> list[Predicate]:
@@ -188,10 +283,7 @@ def _implied_by_all(rests: Sequence[tuple[Predicate, ...]]) -> list[Predicate]:
             continue
         count = math.prod(len(parts) for parts in said)
         if count <= MAX_PREDICATES:
-            implied += [
-                predicate(itertools.chain.from_iterable(part.literals for part in choice))
-                for choice in itertools.product(*said)
-            ]
+            implied += [_any_of(choice) for choice in itertools.product(*said)]
     return implied
 
 

@@ -11,12 +11,11 @@ import datetime
 import decimal
 import functools
 import math
-import struct
 from collections.abc import Callable, Iterable
 from typing import Final
 
+import numpy
 import pyarrow as pa
-from sqlglot.dialects.spark import Spark
 
 from skipstone.errors import InvalidInput
 from skipstone.predicate.datatypes import DOUBLE, FLOAT, LONG, logical, name_in_duckdb, name_in_spark
@@ -64,17 +63,21 @@ def sql(value: Conjunction | Predicate | Literal | Expression, dialect: str = "s
             return printer.expression(value)
 
 
+GREATEST_FLOAT: Final = float(numpy.finfo(numpy.float32).max)
+
 _OPERATORS_OF_CALLS: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
 _PLAIN_IDENTIFIER: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
-_RESERVED: Final = frozenset(
-    word.lower() for word in Spark.Tokenizer.KEYWORDS if word.replace("_", "").isalnum()
-) | words(
-    "and any array as between both by case cast char collate cube date day decimal distinct div else end "
-    "escape exists extract false filter float for from full group having hour if in inner interval into is "
-    "join left like limit map minute month natural not null on or order outer over position replace right "
-    "rlike row second select some struct substr substring table then timestamp to trim true union unknown "
-    "user using values when where with year"
+_RESERVED: Final = words(
+    "all alter and anti any array as between both call case cast check collate collation column connect_by_root "
+    "constraint create cross curdate current_catalog current_database current_date current_schema current_time "
+    "current_timestamp current_user describe distinct drop else end escape except execute exists false fetch filter "
+    "for foreign from full glob grant group having if ilike in inner insert intersect interval into is join lateral "
+    "leading left like limit list localtime localtimestamp match_recognize minus natural not notnull null offset on "
+    "only or order outer overlaps partitioned_by primary qualify recursive references regexp returning revoke right "
+    "rlike rollback select semi serdeproperties session_user setminus some table tablesample then time trailing "
+    "true uncache union unique unknown user using values when where with xor"
 )
+"""Names that Spark (in its strictest mode) or sqlglot does not read as a column everywhere unless quoted."""
 
 
 class _Printer:
@@ -209,8 +212,8 @@ def string_literal(value: str) -> str:
 def identifier(name: str) -> str:
     """Write a name for Spark, in backticks where it needs them.
 
-    >>> identifier("price"), identifier("a.b"), identifier("date")
-    ('price', '`a.b`', '`date`')
+    >>> identifier("price"), identifier("a.b"), identifier("time")
+    ('price', '`a.b`', '`time`')
     """
     if name and not name[0].isdigit() and _PLAIN_IDENTIFIER.issuperset(name) and name.lower() not in _RESERVED:
         return name
@@ -268,6 +271,9 @@ class _SparkPrinter(_Printer):
             return f"CAST('NaN' AS {word})"
         if math.isinf(value):
             return f"CAST('{'-' if value < 0 else ''}Infinity' AS {word})"
+        if type_ == FLOAT and abs(value) == GREATEST_FLOAT:
+            # Its shortest digits are a little above it, and Spark refuses such a literal.
+            return f"CAST('{shortest_float32(value)}' AS FLOAT)"
         return f"{shortest_float32(value) if type_ == FLOAT else repr(value).upper()}{word[0]}"
 
     def match(self, value: Match) -> str:
@@ -404,11 +410,7 @@ def shortest_float32(value: float) -> str:
     >>> shortest_float32(0.05000000074505806)
     '0.05'
     """
-    for digits in range(1, 10):
-        text = f"{value:.{digits}g}"
-        if struct.pack("<f", float(text)) == struct.pack("<f", value):
-            return repr(float(text)).upper()
-    return repr(value).upper()
+    return str(numpy.float32(value)).upper()
 
 
 def _clock(value: datetime.datetime) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from skipstone.predicate.coercion import holds
 from skipstone.predicate.expression import Constant, Expression
 from skipstone.predicate.literal import Comparison, InSet, Literal, Match, NullTest, Operator
 
@@ -81,12 +82,16 @@ class _Said:
     """All that a conjunction or a disjunction says about one expression with constants of one type."""
 
     expression: Expression
+    type: pa.DataType
     lower: list[_Bound] = field(default_factory=list)
     upper: list[_Bound] = field(default_factory=list)
     points: list[dict[Key, Constant]] = field(default_factory=list)
     holes: list[dict[Key, Constant]] = field(default_factory=list)
 
     def add(self, literal: Comparison | InSet) -> None:
+        if self.is_boolean:
+            self._add_boolean(literal)
+            return
         if isinstance(literal, InSet):
             constants = {order_key(value): value for value in literal.values}
             (self.holes if literal.negated else self.points).append(constants)
@@ -102,10 +107,26 @@ class _Said:
             case Operator.GREATER | Operator.GREATER_EQUAL as operator:
                 self.lower.append(_Bound(literal.right, operator is Operator.GREATER_EQUAL))
 
+    @property
+    def is_boolean(self) -> bool:
+        return bool(pa.types.is_boolean(self.type))
+
+    def _add_boolean(self, literal: Comparison | InSet) -> None:
+        """Of two values, all that can be said is which of them are meant: `flag <> true` is `flag = false`."""
+        values = literal.values if isinstance(literal, InSet) else (literal.right,)
+        named = {bool(value.value) for value in values if isinstance(value, Constant)}
+        if isinstance(literal, InSet):
+            meant = {False, True} - named if literal.negated else named
+        else:
+            meant = {v for v in (False, True) if holds(literal.operator, v, next(iter(named)))}
+        self.points.append({(False, v): Constant(v, self.type) for v in sorted(meant)})
+
     def least(self, constants: dict[Key, Constant], *, negated: bool = False) -> list[Literal]:
         """Say that the value is, or is not, one of the constants."""
         if not constants:
             return []
+        if self.is_boolean and len(constants) == 2:
+            return [NullTest(self.expression, negated=True)]
         if len(constants) == 1:
             operator = Operator.NOT_EQUAL if negated else Operator.EQUAL
             return [Comparison(operator, self.expression, next(iter(constants.values())))]
@@ -177,7 +198,7 @@ def _intersection(said: _Said) -> list[Literal] | None:
             and (lower is None or _admits_above(lower, key))
             and (upper is None or _admits_below(upper, key))
         }
-        return said.least(points) or None
+        return said.least(points) or None  # no points: never
     # A hole at the end of a range moves the end: x >= 5 AND x <> 5 -> x > 5.
     while lower is not None and lower.end(1) in holes:
         lower = _Bound(holes.pop(lower.end(1)), inclusive=False) if _has_end(lower, 1) else _cut(lower, holes)
@@ -329,9 +350,9 @@ def _sort_out(literals: Iterable[Literal]) -> tuple[dict[tuple[Expression, pa.Da
             case Comparison(operator=Operator.NULL_SAFE_EQUAL | Operator.NULL_SAFE_NOT_EQUAL):
                 rest.append(literal)
             case Comparison(left=expression, right=Constant(type=type_)):
-                about.setdefault((expression, type_), _Said(expression)).add(literal)
+                about.setdefault((expression, type_), _Said(expression, type_)).add(literal)
             case InSet(expression=expression, values=(Constant(type=type_), *_)):
-                about.setdefault((expression, type_), _Said(expression)).add(literal)
+                about.setdefault((expression, type_), _Said(expression, type_)).add(literal)
             case _:
                 rest.append(literal)
     return about, rest

@@ -277,8 +277,7 @@ class Values:
         unit = node.args.get("unit")
         if unit is None or node.args.get("zone"):
             raise NotUnderstood
-        moment = self.value(node.this)
-        if logical(moment.type) == TIMESTAMP and self.timezone != "UTC":
+        if self.timezone != "UTC":
             raise NotUnderstood
         name = unit.name.upper()
         if name not in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"):
