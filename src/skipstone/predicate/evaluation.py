@@ -34,6 +34,9 @@ __all__ = ["Evaluator", "Rows", "Selection", "cannot_evaluate", "evaluate", "sel
 Rows: TypeAlias = pa.RecordBatch | pa.Table
 """Rows to be judged; a table gives chunked results, a batch plain ones."""
 
+FEW_VALUES = 4
+"""A dictionary is judged value by value where each stands for at least so many rows on average."""
+
 FEW_SURVIVORS = 0.2
 """Below this share of rows alive it pays to copy them out before a costly predicate is evaluated (measured)."""
 
@@ -169,7 +172,32 @@ class _Prepared:
         """Compute the predicate; whatever Arrow refuses is unknown."""
         if self.step is None:
             raise CannotEvaluate(self.reason)
-        return _refusing(self.step, frame)
+        over_values = _over_dictionary(self.step, self.predicate.columns, frame)
+        return _refusing(self.step, frame) if over_values is None else over_values
+
+
+def _over_dictionary(step: Step, columns: frozenset[str], frame: Frame) -> Datum | None:
+    """Judge the values of a dictionary instead of the rows that use them, where one small dictionary is all there is.
+
+    None where that does not pay or does not work: a value that no row uses may be one on which Spark would fail.
+    """
+    if len(columns) != 1:
+        return None
+    (name,) = columns
+    place = frame.batch.schema.get_field_index(name)
+    if place < 0 or not pa.types.is_dictionary(frame.batch.schema.field(place).type):
+        return None
+    encoded = frame.batch.column(place)
+    size = len(encoded.dictionary)
+    if size * FEW_VALUES > len(encoded):
+        return None
+    values = pa.concat_arrays([encoded.dictionary, pa.nulls(1, encoded.dictionary.type)])  # NULL comes last
+    try:
+        answers = broadcast(_refusing(step, Frame(pa.record_batch([values], names=[name]))), size + 1)
+    except CannotEvaluate:
+        return None
+    indices = encoded.indices
+    return answers.take(pc.fill_null(indices.cast(pa.int64()), size) if indices.null_count else indices)
 
 
 def _refusing(step: Step, frame: Frame) -> Datum:
@@ -298,4 +326,13 @@ class _Selecting:
 
 def _true(mask: Datum) -> Datum:
     """Count NULL as not TRUE."""
-    return pc.fill_null(mask, False) if isinstance(mask, pa.Scalar) or mask.null_count else mask
+    if isinstance(mask, pa.Scalar):
+        return pc.fill_null(mask, False)
+    if not mask.null_count:
+        return mask
+    known, values = mask.buffers()
+    if mask.offset or known is None:
+        return pc.fill_null(mask, False)
+    # The two bitmaps as they are: a third of the time that fill_null takes.
+    both = np.bitwise_and(np.frombuffer(known, np.uint8), np.frombuffer(values, np.uint8))
+    return pa.BooleanArray.from_buffers(pa.bool_(), len(mask), [None, pa.py_buffer(both)])

@@ -7,7 +7,7 @@ and its step refuses rows on which Spark would fail: an overflow, a division by 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from skipstone.errors import CannotEvaluate
 from skipstone.predicate.arrow.conversions import FIRST_DAY, LAST_DAY, Datum, converter, refuse_unless, spark_type
 from skipstone.predicate.arrow.families import Family, common_type, family_of
-from skipstone.predicate.arrow.letter_case import refuse_unless_case_is_plain, validated
+from skipstone.predicate.arrow.letter_case import lowered, uppered
 from skipstone.predicate.arrow.steps import Frame, Step, Steps, broadcast
+from skipstone.predicate.arrow.texts import is_ascii, validated
 from skipstone.predicate.expression import Call, Constant, Expression
 
 __all__ = ["FUNCTIONS"]
@@ -148,18 +149,29 @@ def _remainder(call: Call, steps: Steps) -> Step:
     zero = pa.scalar(0, operand)
 
     def compute(frame: Frame) -> Datum:
-        rows = frame.batch.num_rows
-        dividend, divisor = broadcast(one(frame), rows), broadcast(other(frame), rows)
+        dividend, divisor = broadcast(one(frame), frame.batch.num_rows), other(frame)
         refuse_unless(pc.not_equal(divisor, zero), "a divisor is zero")
         if positive:
             refuse_unless(pc.greater(divisor, zero), "a divisor is negative")
-        known = pc.and_(pc.is_valid(dividend), pc.is_valid(divisor))
-        whole = [pc.fill_null(side, pa.scalar(1, operand)).to_numpy() for side in (dividend, divisor)]
         with np.errstate(invalid="ignore"):  # fmod of an infinity is NaN, here and in Java
-            result = np.mod(*whole) if positive else np.fmod(*whole)
-        return pc.if_else(known, pa.array(result, operand), pa.scalar(None, operand))
+            remainder = (np.mod if positive else np.fmod)(_filled(dividend), _filled(divisor))
+        result = pa.array(remainder, operand)
+        if dividend.null_count == 0 and not _has_null(divisor):
+            return result
+        return pc.if_else(pc.and_(pc.is_valid(dividend), pc.is_valid(divisor)), result, pa.scalar(None, operand))
 
     return compute
+
+
+def _filled(datum: Datum) -> Any:
+    """Give values to numpy, any value for NULL; a scalar stays one, which numpy divides by much faster."""
+    if isinstance(datum, pa.Scalar):
+        return np.dtype(datum.type.to_pandas_dtype()).type(datum.as_py() if datum.is_valid else 1)
+    return pc.fill_null(datum, pa.scalar(1, datum.type)).to_numpy()
+
+
+def _has_null(datum: Datum) -> bool:
+    return not datum.is_valid if isinstance(datum, pa.Scalar) else bool(datum.null_count)
 
 
 def _unary_number(kernel: Kernel) -> Rule:
@@ -225,7 +237,12 @@ def _length(call: Call, steps: Steps) -> Step:
     if _family(argument) is not Family.STRING:
         return _octet_length(call, steps)
     _require(call, pa.int32())
-    return _apply(lambda t: pc.cast(pc.utf8_length(validated(t)), pa.int32()), steps.value(argument))
+    return _apply(_letters, steps.value(argument))
+
+
+def _letters(text: Datum) -> Datum:
+    count = pc.binary_length(text) if is_ascii(text) else pc.utf8_length(validated(text))
+    return pc.cast(count, pa.int32())
 
 
 def _octet_length(call: Call, steps: Steps) -> Step:
@@ -236,14 +253,9 @@ def _octet_length(call: Call, steps: Steps) -> Step:
     return _apply(lambda t: pc.cast(pc.binary_length(t), pa.int32()), steps.value(argument))
 
 
-def _cased(kernel: Kernel) -> Rule:
+def _cased(fold: Kernel) -> Rule:
     def rule(call: Call, steps: Steps) -> Step:
         (argument,) = _text(call, 1)
-
-        def fold(text: Datum) -> Datum:
-            refuse_unless_case_is_plain(text)
-            return kernel(text)
-
         return _apply(fold, steps.value(argument))
 
     return rule
@@ -451,10 +463,10 @@ FUNCTIONS: dict[str, Rule] = {
     "char_length": _length,
     "character_length": _length,
     "octet_length": _octet_length,
-    "lower": _cased(pc.utf8_lower),
-    "lcase": _cased(pc.utf8_lower),
-    "upper": _cased(pc.utf8_upper),
-    "ucase": _cased(pc.utf8_upper),
+    "lower": _cased(lowered),
+    "lcase": _cased(lowered),
+    "upper": _cased(uppered),
+    "ucase": _cased(uppered),
     "substring": _substring,
     "substr": _substring,
     "left": _left,

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from skipstone.errors import CannotEvaluate
 from skipstone.predicate.arrow.conversions import Datum
+from skipstone.predicate.arrow.texts import is_ascii, validated
 
-__all__ = ["PLAIN_CASE_RANGES", "has_plain_case", "refuse_unless_case_is_plain", "validated"]
+__all__ = ["PLAIN_CASE_RANGES", "has_plain_case", "lowered", "uppered"]
 
 PLAIN_CASE_RANGES: tuple[tuple[int, int], ...] = (
     (0x0000, 0x007F),  # ASCII
@@ -44,22 +45,26 @@ def has_plain_case(text: str) -> bool:
     return all(any(first <= ord(letter) <= last for first, last in PLAIN_CASE_RANGES) for letter in text)
 
 
-def refuse_unless_case_is_plain(text: Datum) -> None:
-    """Raise CannotEvaluate if some text has a letter whose case Java and Arrow may see differently."""
+def lowered(text: Datum) -> Datum:
+    """Fold to lower case as Java does, or raise CannotEvaluate where some letter may be folded otherwise."""
+    if is_ascii(text):
+        return pc.ascii_lower(text)
+    _refuse_unless_case_is_plain(text)
+    return pc.utf8_lower(text)
+
+
+def uppered(text: Datum) -> Datum:
+    """Fold to upper case as Java does, or raise CannotEvaluate where some letter may be folded otherwise."""
+    if is_ascii(text):
+        return pc.ascii_upper(text)
+    _refuse_unless_case_is_plain(text)
+    return pc.utf8_upper(text)
+
+
+def _refuse_unless_case_is_plain(text: Datum) -> None:
     if isinstance(text, pa.Scalar):
-        plain = not text.is_valid or has_plain_case(text.as_py())
+        plain = has_plain_case(text.as_py())
     else:
-        ascii_only = pc.all(pc.string_is_ascii(text), min_count=0).as_py()
-        plain = ascii_only or pc.all(pc.match_substring_regex(text, _PLAIN_CASE), min_count=0).as_py() is not False
+        plain = pc.all(pc.match_substring_regex(validated(text), _PLAIN_CASE), min_count=0).as_py() is not False
     if not plain:
         raise CannotEvaluate("a text has letters whose case Java and Arrow may see differently")
-
-
-def validated(text: Datum) -> Datum:
-    """Refuse bytes that are not UTF-8, which a file may hold all the same: Spark reads them in ways of its own."""
-    if not isinstance(text, pa.Scalar):
-        try:
-            text.validate(full=True)
-        except pa.ArrowInvalid as error:
-            raise CannotEvaluate("a text is not valid UTF-8") from error
-    return text

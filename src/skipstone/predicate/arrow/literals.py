@@ -21,8 +21,9 @@ from skipstone.predicate.arrow.conversions import Datum, converter, spark_type
 from skipstone.predicate.arrow.expressions import Compiler, constant_of
 from skipstone.predicate.arrow.families import Family, common_type, family_of
 from skipstone.predicate.arrow.java_patterns import like_as_re2, like_parts, rlike_as_re2
-from skipstone.predicate.arrow.letter_case import has_plain_case, refuse_unless_case_is_plain, validated
+from skipstone.predicate.arrow.letter_case import has_plain_case, lowered
 from skipstone.predicate.arrow.steps import Always, Frame, Step
+from skipstone.predicate.arrow.texts import validated
 from skipstone.predicate.expression import Constant, Expression
 from skipstone.predicate.literal import Comparison, InSet, Literal, Match, MatchKind, NullTest, Opaque, Operator
 
@@ -280,14 +281,9 @@ def _text_test(kind: MatchKind, pattern: str) -> Callable[[Datum], Datum]:
             if not has_plain_case(pattern):
                 raise CannotEvaluate("an ILIKE pattern has letters whose case Java and Arrow may see differently")
             like = _like(pattern.lower())
-            return lambda text: like(_lowered(text))
+            return lambda text: like(lowered(text))
         case MatchKind.RLIKE:
             return _found_by(rlike_as_re2(pattern))
-
-
-def _lowered(text: Datum) -> Datum:
-    refuse_unless_case_is_plain(text)
-    return pc.utf8_lower(text)
 
 
 def _like(pattern: str) -> Callable[[Datum], Datum]:
