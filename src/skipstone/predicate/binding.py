@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from skipstone.errors import InvalidQuery
 from skipstone.predicate.comparing import between_expressions, require_one_type, with_constant
-from skipstone.predicate.datatypes import BOOLEAN, STRING, logical
+from skipstone.predicate.datatypes import BOOLEAN, DATE, STRING, integer_range, logical
 from skipstone.predicate.expression import Constant, Expression
 from skipstone.predicate.formula import ALWAYS_TRUE, NEVER_TRUE, Formula, all_of, any_of, not_true
 from skipstone.predicate.literal import Comparison, Conjunction, InSet, MatchKind, NullTest, Operator
@@ -153,6 +153,9 @@ class _Binder:
         value = self.values.value(node.this)
         operator = Operator.NOT_EQUAL if negated else Operator.EQUAL
         given = [self.values.value(each) for each in node.expressions]
+        members = _members(value, given)
+        if members is not None:
+            return with_members(value, members, negated)
         require_one_type(value, given)
         parts = [self.compared(operator, value, each) for each in given]
         return self._gathered(value, parts, negated)
@@ -278,6 +281,39 @@ class _Binder:
         if name in ("regexp", "rlike") and len(arguments) == 2:
             return self.match(exp.RegexpLike(this=arguments[0], expression=arguments[1]), negated)
         return None
+
+
+def _members(value: Expression, given: list[Expression]) -> list[Constant] | None:
+    """The constants of a list that are of the value's own type as they stand, which lists of thousands mostly are."""
+    type_ = logical(value.type)
+    if type_ in (STRING, DATE):
+        plain = all(isinstance(each, Constant) and each.type == type_ and each.value is not None for each in given)
+        return given if plain else None  # type: ignore[return-value]
+    if not pa.types.is_integer(type_) or isinstance(value, Constant):
+        return None
+    least, greatest = integer_range(type_)
+    found = []
+    for each in given:
+        if not isinstance(each, Constant) or type(each.value) is not int or not least <= each.value <= greatest:
+            return None
+        found.append(each if each.type == type_ else Constant(each.value, type_))
+    return found
+
+
+def with_members(value: Expression, members: list[Constant], negated: bool) -> Formula:
+    """Say that a value is, or is not, one of several constants of its own type, none of them NULL.
+
+    >>> with_members(Constant(1, pa.int32()), [Constant(1, pa.int32())], False) == ALWAYS_TRUE
+    True
+    """
+    if isinstance(value, Constant):
+        found = [each for each in members if each == value]
+        return ALWAYS_TRUE if bool(found) != negated and not value.is_null else NEVER_TRUE
+    distinct = {each.value: each for each in members}
+    ordered = tuple(distinct[key] for key in sorted(distinct))  # type: ignore[type-var]
+    if len(ordered) == 1:
+        return Comparison(Operator.NOT_EQUAL if negated else Operator.EQUAL, value, ordered[0])
+    return InSet(value, ordered, negated)
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:

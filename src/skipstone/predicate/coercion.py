@@ -40,7 +40,8 @@ __all__ = [
 EPOCH = datetime.datetime(1970, 1, 1)
 EPOCH_DATE = datetime.date(1970, 1, 1)
 
-_EXACT = decimal.Context(prec=1000, Emin=-decimal.MAX_EMAX, Emax=decimal.MAX_EMAX)
+# A double has at most 767 significant digits, so nothing is rounded here.
+_EXACT = decimal.Context(prec=2000, Emin=-100_000, Emax=100_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def _place_number(value: int | decimal.Decimal | float, type_: pa.DataType) -> P
             return Place(Constant(greatest, type_), exact=False, above=True)
         return Place(Constant(floor, type_), exact=floor == value)
     if pa.types.is_decimal(type_):
-        scaled = exact_fraction(value) * 10**type_.scale
+        scaled = _EXACT.scaleb(decimal.Decimal(value), type_.scale)
         unscaled = math.floor(scaled)
         greatest = 10**type_.precision - 1
         if unscaled < -greatest:
@@ -252,5 +253,4 @@ def decimal_at(unscaled: int, scale: int) -> decimal.Decimal:
     >>> decimal_at(550, 2)
     Decimal('5.50')
     """
-    digits = tuple(int(digit) for digit in str(abs(unscaled)))
-    return decimal.Decimal((int(unscaled < 0), digits, -scale))
+    return _EXACT.scaleb(decimal.Decimal(unscaled), -scale)

@@ -46,6 +46,10 @@ class Column:
     name: str
     type: pa.DataType
 
+    def __hash__(self) -> int:
+        # Hashing an Arrow type writes it out as text; names alone tell expressions apart well enough.
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -55,6 +59,9 @@ class Field:
     name: str
     type: pa.DataType
 
+    def __hash__(self) -> int:
+        return hash((self.base, self.name))
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
@@ -63,6 +70,9 @@ class Element:
     base: Expression
     key: Constant
     type: pa.DataType
+
+    def __hash__(self) -> int:
+        return hash((self.base, self.key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ class Constant:
         return self.value == other.value or (self.is_nan and other.is_nan)
 
     def __hash__(self) -> int:
-        return hash((None if self.is_nan else self.value, self.type))
+        return hash(None if self.value != self.value else self.value)  # NaN is not itself
 
     @property
     def is_nan(self) -> bool:
@@ -106,6 +116,9 @@ class Cast:
     type: pa.DataType
     safe: bool = False
 
+    def __hash__(self) -> int:
+        return hash(("cast", self.base))
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -117,6 +130,9 @@ class Call:
     name: str
     arguments: tuple[Expression, ...]
     type: pa.DataType
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.arguments))
 
 
 Expression: TypeAlias = Column | Field | Element | Constant | Cast | Call

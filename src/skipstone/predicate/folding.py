@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import datetime
 import decimal
+import functools
 import math
 import re
 import zoneinfo
@@ -107,15 +108,18 @@ def numeric_literal(text: str) -> Constant | None:
 
 def decimal_literal(text: str) -> Constant | None:
     """Type a number as a decimal of just the digits that it is written with."""
-    match = re.fullmatch(r"(-?)(\d*)\.?(\d*)", text)
-    if match is None or not (match[2] or match[3]):
+    try:
+        value = decimal.Decimal(text)
+    except decimal.InvalidOperation:
         return None
-    scale = len(match[3])
-    precision = max(len((match[2] + match[3]).lstrip("0")), scale, 1)
-    if precision > MAX_PRECISION:
+    _, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or exponent > 0:
         return None
-    unscaled = int(match[1] + (match[2] + match[3] or "0"))
-    return Constant(decimal_at(unscaled, scale), pa.decimal128(precision, scale))
+    precision = max(len(digits), -exponent)
+    return Constant(value, decimal_type(precision, -exponent)) if precision <= MAX_PRECISION else None
+
+
+decimal_type = functools.lru_cache(maxsize=1024)(pa.decimal128)
 
 
 def arithmetic(name: str, left: Constant, right: Constant, type_: pa.DataType) -> Constant | None:

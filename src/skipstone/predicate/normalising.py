@@ -59,8 +59,11 @@ def predicate(literals: Iterable[Literal]) -> Predicate:
     >>> sql(predicate([two, one, two]))
     'x IN (1, 2)'
     """
-    ordered = sorted({reading_order(literal): literal for literal in disjoined(literals)}.items())
-    return Predicate(tuple(literal for _, literal in ordered)) if ordered else NEVER
+    said = disjoined(literals)
+    if len(said) < 2:
+        return Predicate(tuple(said)) if said else NEVER
+    ordered = sorted({reading_order(literal): literal for literal in said}.items())
+    return Predicate(tuple(literal for _, literal in ordered))
 
 
 def conjunction(predicates: Iterable[Predicate]) -> Conjunction:
@@ -74,6 +77,7 @@ def conjunction(predicates: Iterable[Predicate]) -> Conjunction:
     >>> sql(conjunction([five, seven, five]))
     'x > 7'
     """
+    # Each literal of a unit predicate, and each predicate of several, is looked at together with all the others.
     units: list[Literal] = []
     clauses: dict[Predicate, None] = {}
     for part in predicates:
@@ -84,7 +88,7 @@ def conjunction(predicates: Iterable[Predicate]) -> Conjunction:
         elif not _is_tautology(part):
             clauses[part] = None
     merged = conjoined(units)
-    while merged is not None:
+    while merged is not None and clauses:
         remaining = [_resolved(part, _by_subject(merged)) for part in clauses]
         clauses = {part: None for part in remaining if part is not None and len(part.literals) > 1}
         if NEVER in remaining:
@@ -96,8 +100,10 @@ def conjunction(predicates: Iterable[Predicate]) -> Conjunction:
     if merged is None:
         return _IMPOSSIBLE
     kept = [Predicate((literal,)) for literal in merged] + _unabsorbed(list(clauses), frozenset(merged))
+    if len(kept) < 2:
+        return Conjunction(tuple(kept)) if kept else ALWAYS
     ordered = sorted({tuple(map(reading_order, part.literals)): part for part in kept}.items())
-    return Conjunction(tuple(part for _, part in ordered)) if ordered else ALWAYS
+    return Conjunction(tuple(part for _, part in ordered))
 
 
 _RANKS = {
@@ -191,11 +197,15 @@ def canonical(formula: Formula) -> Conjunction:
     """
     match formula:
         case AllOf(parts=parts):
-            return conjunction(itertools.chain.from_iterable(canonical(part).predicates for part in parts))
+            return conjunction(itertools.chain.from_iterable(_predicates(part) for part in parts))
         case AnyOf(parts=parts):
             return _either(parts)
         case _:
-            return conjunction([predicate([formula])])
+            return conjunction([Predicate((formula,))])
+
+
+def _predicates(formula: Formula) -> Iterable[Predicate]:
+    return canonical(formula).predicates if isinstance(formula, (AllOf, AnyOf)) else (Predicate((formula,)),)
 
 
 def _either(parts: Sequence[Formula]) -> Conjunction:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +32,8 @@ def order_key(constant: Constant) -> Key:
     >>> order_key(Constant(float("inf"), pa.float64())) < order_key(Constant(float("nan"), pa.float64()))
     True
     """
-    return (True, 0) if constant.is_nan else (False, constant.value)
+    value = constant.value
+    return (True, 0) if value != value else (False, value)  # NaN is not itself
 
 
 def subject(literal: Literal) -> Expression | None:
@@ -87,8 +89,27 @@ class _Said:
     upper: list[_Bound] = field(default_factory=list)
     points: list[dict[Key, Constant]] = field(default_factory=list)
     holes: list[dict[Key, Constant]] = field(default_factory=list)
+    literals: list[Comparison | InSet] = field(default_factory=list)
 
-    def add(self, literal: Comparison | InSet) -> None:
+    @property
+    def only(self) -> Literal | None:
+        """The literal itself where there is but one and it is as simple as it can be."""
+        if len(self.literals) != 1 or self.is_boolean:
+            return None
+        literal = self.literals[0]
+        if isinstance(literal, Comparison):
+            return literal
+        keys = [order_key(value) for value in literal.values]
+        return literal if len(keys) > 1 and all(a < b for a, b in itertools.pairwise(keys)) else None
+
+    def complete(self) -> _Said:
+        """Take the literals apart into rays, points and holes."""
+        if self.only is None:
+            for literal in self.literals:
+                self._add(literal)
+        return self
+
+    def _add(self, literal: Comparison | InSet) -> None:
         if self.is_boolean:
             self._add_boolean(literal)
             return
@@ -145,6 +166,10 @@ class _Said:
         return [Comparison(operator, self.expression, bound.constant)]
 
 
+def _the_one(bounds: list[_Bound]) -> _Bound | None:
+    return bounds[0] if len(bounds) == 1 else None
+
+
 def _begins(bound: _Bound) -> tuple[Key, bool]:
     """Order lower bounds by where they begin; `>` before nothing, `>=` before `>` at one value."""
     return bound.end(1), not bound.inclusive
@@ -177,7 +202,7 @@ def conjoined(literals: Iterable[Literal]) -> list[Literal] | None:
     about, rest = _sort_out(literals)
     result: list[Literal] = []
     for said in about.values():
-        together = _intersection(said)
+        together = _intersection(said.complete())
         if together is None:
             return None
         result += together
@@ -185,8 +210,10 @@ def conjoined(literals: Iterable[Literal]) -> list[Literal] | None:
 
 
 def _intersection(said: _Said) -> list[Literal] | None:
-    lower = max(said.lower, key=_begins, default=None)
-    upper = min(said.upper, key=_ends, default=None)
+    if said.only is not None:
+        return [said.only]
+    lower = _the_one(said.lower) or max(said.lower, key=_begins, default=None)
+    upper = _the_one(said.upper) or min(said.upper, key=_ends, default=None)
     holes = {key: constant for each in said.holes for key, constant in each.items()}
     if said.points:
         first, *others = said.points
@@ -200,9 +227,9 @@ def _intersection(said: _Said) -> list[Literal] | None:
         }
         return said.least(points) or None  # no points: never
     # A hole at the end of a range moves the end: x >= 5 AND x <> 5 -> x > 5.
-    while lower is not None and lower.end(1) in holes:
+    while holes and lower is not None and lower.end(1) in holes:
         lower = _Bound(holes.pop(lower.end(1)), inclusive=False) if _has_end(lower, 1) else _cut(lower, holes)
-    while upper is not None and upper.end(-1) in holes:
+    while holes and upper is not None and upper.end(-1) in holes:
         upper = _Bound(holes.pop(upper.end(-1)), inclusive=False) if _has_end(upper, -1) else _cut(upper, holes)
     if lower is not None and upper is not None:
         begin, end = lower.end(1), upper.end(-1)
@@ -271,7 +298,7 @@ def disjoined(literals: Iterable[Literal]) -> list[Literal]:
     about, rest = _sort_out(literals)
     result: list[Literal] = []
     for said in about.values():
-        result += _union(said)
+        result += _union(said.complete())
     result += rest
     known = {literal.expression for literal in result if isinstance(literal, NullTest) and literal.negated}
     if known:
@@ -280,6 +307,8 @@ def disjoined(literals: Iterable[Literal]) -> list[Literal]:
 
 
 def _union(said: _Said) -> list[Literal]:
+    if said.only is not None:
+        return [said.only]
     everything: list[Literal] = [NullTest(said.expression, negated=True)]
     lower = min(said.lower, key=_begins, default=None)
     upper = max(said.upper, key=_ends, default=None)
@@ -350,9 +379,9 @@ def _sort_out(literals: Iterable[Literal]) -> tuple[dict[tuple[Expression, pa.Da
             case Comparison(operator=Operator.NULL_SAFE_EQUAL | Operator.NULL_SAFE_NOT_EQUAL):
                 rest.append(literal)
             case Comparison(left=expression, right=Constant(type=type_)):
-                about.setdefault((expression, type_), _Said(expression, type_)).add(literal)
+                about.setdefault((expression, type_), _Said(expression, type_)).literals.append(literal)
             case InSet(expression=expression, values=(Constant(type=type_), *_)):
-                about.setdefault((expression, type_), _Said(expression, type_)).add(literal)
+                about.setdefault((expression, type_), _Said(expression, type_)).literals.append(literal)
             case _:
                 rest.append(literal)
     return about, rest
