@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from skipstone.catalog.location import Location
 from skipstone.catalog.native import NativeCatalog
 from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
 from skipstone.catalog.values import Change, Commit, NewChunk, Snapshot, VacuumReport, new_chunk_name
-from skipstone.errors import InvalidInput, TableExists, TableNotFound, listed
+from skipstone.errors import InvalidInput, InvalidQuery, TableExists, TableNotFound, listed
 from skipstone.layout.scheme import Scheme
 from skipstone.predicate.literal import ALWAYS
 from skipstone.predicate.parsing import parse_filter
@@ -31,11 +32,15 @@ from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silen
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
 from skipstone.relayout.sources import Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
+from skipstone.scan.explain import ScanReport, report
 from skipstone.scan.plan import ScanPlan, Skipping, plan_scan
 from skipstone.scan.scan import Scan
 from skipstone.store.publishing import Published, is_published, publish
 from skipstone.store.types import storable_schema
 from skipstone.store.writer import BlockTarget
+from skipstone.workload.places import TablePlace, table_places
+from skipstone.workload.query import Request
+from skipstone.workload.requests import FrontEnd
 
 if TYPE_CHECKING:
     # Names for the reader and the type checker; nothing of Spark is imported when this module is.
@@ -74,6 +79,9 @@ class Lake:
         self.location = location
         self._spark = spark
         self._tables: dict[str, Table] = {}
+        self._front: tuple[dict[str, pa.Schema], FrontEnd] | None = None
+        self.last_scan: tuple[ScanReport, ...] = ()
+        """What the last statement given to `sql` reads, for each mention of a table."""
 
     @property
     def spark(self) -> SparkSession:
@@ -138,6 +146,47 @@ class Lake:
         catalog.commit(_loading("create", chunks), base=empty.version)
         self._tables[name] = table
         return table
+
+    def sql(self, text: str) -> DataFrame:
+        """Run a SELECT in Spark over the tables of the lake; tables it does not have are Spark's own to find.
+
+        What is read is in `last_scan` afterwards.
+        """
+        from skipstone.spark.sql import PlannedMention, run_sql
+
+        planned = self._plan(text)
+        self.last_scan = tuple(one.report for one in planned)
+        mentions = [PlannedMention(one.place, one.plan, self.location.child(one.place.table)) for one in planned]
+        return run_sql(self.spark, text, mentions)
+
+    def explain(self, text: str, *, skipping: Skipping | None = None) -> tuple[ScanReport, ...]:
+        """Say what a statement would read of each table it mentions, and why; nothing is read."""
+        return tuple(one.report for one in self._plan(text, skipping))
+
+    def _plan(self, text: str, skipping: Skipping | None = None) -> list[_PlannedRequest]:
+        """Plan a scan for each mention of a table in a statement."""
+        snapshots = {name: self.table(name).snapshot() for name in self.tables()}
+        schemas = {name: snapshot.schema for name, snapshot in snapshots.items()}
+        statement = self._front_end(schemas).read(text)
+        places = table_places(text, schemas)
+        if places is None:
+            raise InvalidQuery.at(statement.problem, sql=text, line=statement.line, column=statement.column)
+        requests = statement.requests
+        if [request.table for request in requests] != [place.table for place in places]:
+            reason = statement.problem or "the statement's use of this table is not understood"
+            requests = tuple(
+                Request(place.table, tuple(schemas[place.table].names), alias=place.alias, unknown=(reason,))
+                for place in places
+            )
+        return [
+            _planned(place, request, snapshots[place.table], skipping)
+            for place, request in zip(places, requests, strict=True)
+        ]
+
+    def _front_end(self, schemas: dict[str, pa.Schema]) -> FrontEnd:
+        if self._front is None or self._front[0] != schemas:
+            self._front = (schemas, FrontEnd(schemas))
+        return self._front[1]
 
     def _open(self, source: Any, format_name: str | None) -> Source:
         if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -258,6 +307,20 @@ class Table:
         if not dry_run and is_published(self.location):
             self.export()
         return self.catalog.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlannedRequest:
+    place: TablePlace
+    plan: ScanPlan
+    report: ScanReport
+
+
+def _planned(place: TablePlace, request: Request, snapshot: Snapshot, skipping: Skipping | None) -> _PlannedRequest:
+    # In the order of the schema, because `*` must find all columns in it; at least one, because rows must be counted.
+    wanted = [name for name in snapshot.schema.names if name in request.columns] or snapshot.schema.names[:1]
+    plan = plan_scan(snapshot, wanted, request.filter, skipping=skipping)
+    return _PlannedRequest(place, plan, report(plan, table=place.table, unknown=request.unknown))
 
 
 def _table_name(name: str) -> str:
