@@ -24,6 +24,7 @@ from bench.place import cached
 
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 DENORM = "denorm"
+SMALLEST_SCALE = 0.01
 ROWS_PER_FILE = 1_000_000
 ROWS_PER_ROW_GROUP = 100_000
 COMPRESSION = "zstd"
@@ -131,6 +132,11 @@ def denormalised(scale: float, root: Path | None = None, progress: Callable[[int
     Memory is bounded: the join is done for a run of orders at a time, and written a row group at a time.
     `progress(done, total)` is called with row counts while the table is made, and not when it is already there.
     """
+    if scale < SMALLEST_SCALE:
+        raise ValueError(
+            f"the wide table needs a scale factor of at least {SMALLEST_SCALE:g}, not {scale:g}: "
+            "below it, some parts have the same supplier twice and line items would be doubled"
+        )
     tables = normalised(scale, root)
     recipe = {"sf": scale, "maker": MAKER_VERSION, "rows_per_group": ROWS_PER_ROW_GROUP}
     return cached(DENORM, recipe, lambda directory: _denormalise(tables, directory, progress), root)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bench.tpch.data import DENORM_COLUMNS, write_batches
+from bench.tpch.data import DENORM_COLUMNS, denormalised, write_batches
 
 
 def test_every_line_item_has_one_wide_row(duck: duckdb.DuckDBPyConnection) -> None:
@@ -42,6 +42,11 @@ def test_rows_are_stored_in_the_order_of_line_items(tiny_wide: Path) -> None:
 def test_columns_are_the_sixty_eight_announced_ones(tiny_wide: Path) -> None:
     assert tuple(pq.read_schema(tiny_wide / "part-00000.parquet").names) == DENORM_COLUMNS
     assert len(DENORM_COLUMNS) == 68
+
+
+def test_scales_at_which_the_join_is_not_one_to_one_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"needs a scale factor of at least 0\.01, not 0\.002"):
+        denormalised(0.002)
 
 
 @pytest.mark.parametrize("batch_rows", [1, 7, 10, 64])

@@ -1,0 +1,1 @@
+"""The experiments: each module lists its own in `EXPERIMENTS`."""
