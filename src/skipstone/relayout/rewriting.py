@@ -27,7 +27,7 @@ from skipstone.store.statistics import Tracked
 from skipstone.store.writer import BlockTarget, Written
 from skipstone.workload.query import Query
 
-__all__ = ["Design", "rewrite_chunks"]
+__all__ = ["Design", "read_whole_chunk", "rewrite_chunks"]
 
 BUCKET_BLOCKS = 8
 """A bucket holds about so many blocks: few enough for a task's memory, enough that its sort and its file pay."""
@@ -63,7 +63,7 @@ def rewrite_chunks(
 ) -> tuple[NewChunk, ...]:
     """Write these chunks of a snapshot anew, under the same names; nothing is committed."""
     design.scheme.validate(snapshot.schema.names)
-    sources = {chunk: _read_all(snapshot, chunk, table) for chunk in chunks}
+    sources = {chunk: read_whole_chunk(snapshot, chunk, table) for chunk in chunks}
     tasks = [
         FitTask(
             tuple(sources[chunk]),
@@ -86,7 +86,7 @@ def rewrite_chunks(
     return tuple(rewritten)
 
 
-def _read_all(snapshot: Snapshot, chunk: str, table: Location) -> list[ReadTask]:
+def read_whole_chunk(snapshot: Snapshot, chunk: str, table: Location) -> list[ReadTask]:
     """Tasks that read a chunk whole, with its row ids."""
     plan = plan_scan(snapshot, chunks=[chunk])
     return read_tasks(plan, table, row_ids=True)

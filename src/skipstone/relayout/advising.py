@@ -1,0 +1,357 @@
+"""Advice: which layout would serve a workload, what each candidate would read, and whether laying out pays.
+
+Candidates are judged on queries that were kept from them. "No change" and sorting by the best single column are always
+among them; what is not worth a rewrite is not advised. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skipstone.catalog.location import Location
+from skipstone.catalog.values import ROW_ID, Snapshot
+from skipstone.errors import InvalidInput, LayoutInfeasible
+from skipstone.layout.clustering import clustering
+from skipstone.layout.clustering.conditions import true_rows
+from skipstone.layout.clustering.routing import ClusteringProblem
+from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
+from skipstone.layout.whatif import matching_shares, sampled_blocks
+from skipstone.predicate.literal import Conjunction
+from skipstone.predicate.printing import sql
+from skipstone.relayout.executor import Executor, Progress
+from skipstone.relayout.fitting import sample_rows
+from skipstone.relayout.rewriting import Design, read_whole_chunk
+from skipstone.relayout.tracking import tracked_expressions
+from skipstone.scan.plan import plan_scan
+from skipstone.scan.read import ReadTask
+from skipstone.workload.mining import mine
+from skipstone.workload.query import Feature, Query
+
+__all__ = ["AUTO", "Advice", "Candidate", "QueryForecast", "Wishes", "advise"]
+
+AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree")
+"""What `auto` tries, besides leaving the table as it is."""
+
+NO_CHANGE = "no change"
+
+SMALLEST_GAIN = 0.1
+"""A layout that reads less than this share fewer bytes than the present one is not worth the rewrite."""
+
+HELD_OUT = 4
+"""Of each template, every so many-th different query is kept from the search and judges it."""
+
+Shares = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user wants of a layout; the defaults are for a table of millions of rows."""
+
+    clustering: tuple[ClusteringSpec, ...] = ()
+    """Those to choose from; all that `auto` tries where none is named."""
+    block_rows: int = 10_000
+    max_features: int | None = None
+    min_support: float | None = None
+    exclude: tuple[str, ...] = ()
+    sample_rows: int = 200_000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueryForecast:
+    """What one judging query is expected to read, as shares of the table's rows; `at_least` is its selectivity."""
+
+    template: str
+    filter: str
+    weight: float
+    now: float
+    then: float
+    at_least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A layout, and what the judging queries would read of the table with it: shares of rows, of cells, of bytes."""
+
+    name: str
+    rows: float
+    cells: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What was found: the candidates, the one that is advised, and for `optimize` the design of it.
+
+    `design` is None where no change is advised; `reasons` say why it is or is not.
+    """
+
+    table: str
+    version: int
+    rows: int
+    candidates: tuple[Candidate, ...]
+    chosen: str
+    lower_bound: float
+    features: tuple[Feature, ...]
+    forecasts: tuple[QueryForecast, ...]
+    reasons: tuple[str, ...]
+    rewrite_bytes: int
+    design: Design | None
+
+    def candidate(self, name: str) -> Candidate:
+        """The candidate of this name."""
+        return next(one for one in self.candidates if one.name == name)
+
+
+def advise(
+    snapshot: Snapshot,
+    queries: Sequence[Query],
+    wishes: Wishes,
+    *,
+    name: str,
+    table: Location,
+    executor: Executor,
+    progress: Progress,
+) -> Advice:
+    """Try layouts on a sample and judge them on queries that they were not made for."""
+    if not queries:
+        raise InvalidInput(
+            f'the workload has no query on table "{name}" that could be understood; nothing to lay out for'
+        )
+    rows = sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks)
+    if rows == 0:
+        raise LayoutInfeasible(f'table "{name}" has no rows yet; append some first')
+    training, judging = _held_out(queries)
+    features = _mined(training, wishes)
+    sample = _sample(snapshot, queries, wishes, table, executor, progress, rows)
+    judge = _Judge.of(snapshot, judging, sample)
+    trials = [
+        _try(spec, sample, features, training, judge, wishes, rows)
+        for spec in (wishes.clustering or [ClusteringSpec(one) for one in AUTO])
+    ]
+    return _decided(name, snapshot, rows, queries, judge, trials, wishes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    spec: ClusteringSpec
+    shares: Shares
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judge:
+    """The queries that judge, what they read now and could read at best, and how cells and bytes follow from rows."""
+
+    queries: tuple[Query, ...]
+    now: Shares
+    at_least: Shares
+    weights: Shares
+    cells: Shares
+    bytes: Shares
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, queries: Sequence[Query], sample: pa.Table) -> _Judge:
+        """Plan each query on the table as it is; the sample says how many rows it selects."""
+        rows = max(1, sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks))
+        sizes = bytes_per_row(snapshot)
+        plans = [plan_scan(snapshot, query.columns, query.filter) for query in queries]
+        now = [plan.counts().cells / (rows * len(plan.read_columns)) for plan in plans]
+        return cls(
+            tuple(queries),
+            np.array(now),
+            matching_shares(sample, [query.filter for query in queries]),
+            np.array([query.weight for query in queries]),
+            np.array([len(plan.read_columns) for plan in plans], np.float64),
+            np.array([sum(sizes.get(column, 0.0) for column in plan.read_columns) for plan in plans]),
+        )
+
+    def candidate(self, name: str, shares: Shares) -> Candidate:
+        """Weigh the shares of rows by queries, and by how many cells and bytes a row is for each of them."""
+        return Candidate(
+            name,
+            _mean(shares, self.weights),
+            _mean(shares, self.weights * self.cells),
+            _mean(shares, self.weights * self.bytes),
+        )
+
+
+def _mean(shares: Shares, weights: Shares) -> float:
+    total = float(weights.sum())
+    return float((shares * weights).sum() / total) if total else float(shares.mean())
+
+
+def bytes_per_row(snapshot: Snapshot) -> dict[str, float]:
+    """The stored bytes of each column for one row, on average over the table."""
+    stored: dict[str, float] = {}
+    rows = max(1, sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks))
+    for blocks in snapshot.block_sets:
+        home = {
+            column: number
+            for number, one in enumerate(snapshot.scheme(blocks.scheme).layouts)
+            for column in one.masters
+        }
+        for column, layout in home.items():
+            here = np.maximum(blocks.column_bytes(column), 0)[blocks.layout == layout]
+            stored[column] = stored.get(column, 0.0) + float(here.sum())
+    return {column: size / rows for column, size in stored.items()}
+
+
+def _held_out(queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
+    """Keep every fourth different query of each template; where that leaves nothing, all queries judge."""
+    seen: dict[str, int] = {}
+    training, judging = [], []
+    for query in queries:
+        count = seen[query.template] = seen.get(query.template, -1) + 1
+        (judging if count % HELD_OUT == HELD_OUT - 1 else training).append(query)
+    return (training, judging) if judging else (list(queries), list(queries))
+
+
+def _mined(queries: Sequence[Query], wishes: Wishes) -> tuple[Feature, ...]:
+    return mine(queries, min_support=wishes.min_support, max_features=wishes.max_features, exclude=wishes.exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class _SampleTask:
+    sources: tuple[ReadTask, ...]
+    columns: tuple[str, ...]
+    rows: int
+    wanted: int
+    seed: int
+
+
+def _draw(task: _SampleTask) -> pa.RecordBatch:
+    return sample_rows(task.sources, task.columns, rows=task.rows, wanted=task.wanted, seed=task.seed)
+
+
+def _sample(
+    snapshot: Snapshot,
+    queries: Sequence[Query],
+    wishes: Wishes,
+    table: Location,
+    executor: Executor,
+    progress: Progress,
+    rows: int,
+) -> pa.Table:
+    """Draw rows of all chunks, in proportion, with the columns that filters and clusterings look at."""
+    needed = {column for query in queries for column in query.filter.columns}
+    for spec in wishes.clustering:
+        needed.update(clustering(spec).columns)
+    columns = tuple(name for name in snapshot.schema.names if name in needed) or tuple(snapshot.schema.names[:1])
+    tasks = [
+        _SampleTask(
+            tuple(read_whole_chunk(snapshot, chunk, table)),
+            columns,
+            snapshot.facts(chunk).rows,
+            max(1, round(wishes.sample_rows * snapshot.facts(chunk).rows / rows)),
+            wishes.seed,
+        )
+        for chunk in snapshot.chunks
+    ]
+    drawn = executor.map(_draw, tasks, stage="sample", progress=progress)
+    return pa.Table.from_batches(drawn).drop_columns([ROW_ID]).combine_chunks()
+
+
+def _try(
+    spec: ClusteringSpec,
+    sample: pa.Table,
+    features: tuple[Feature, ...],
+    training: Sequence[Query],
+    judge: _Judge,
+    wishes: Wishes,
+    rows: int,
+) -> _Trial:
+    filters = [feature.filter for feature in features]
+    bits = true_rows(filters, sample)
+    problem = ClusteringProblem(features, tuple(training), rows, wishes.block_rows, wishes.seed)
+    router = clustering(spec).fit(sample, problem)
+    routing = router.route(_one_batch(sample), bits)
+    known: list[Conjunction] = [*filters, *(one for one in router.used if one not in set(filters))]
+    tracked = tracked_expressions(sample.schema, [query.filter for query in training])
+    blocks = sampled_blocks(
+        sample,
+        true_rows(known, sample),
+        known,
+        routing,
+        [one.expression for one in tracked],
+        block_count=max(1, rows // wishes.block_rows),
+    )
+    return _Trial(spec, blocks.read_shares([query.filter for query in judge.queries]))
+
+
+def _one_batch(sample: pa.Table) -> pa.RecordBatch:
+    batches = sample.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=sample.schema)
+
+
+def _decided(
+    name: str,
+    snapshot: Snapshot,
+    rows: int,
+    queries: Sequence[Query],
+    judge: _Judge,
+    trials: Sequence[_Trial],
+    wishes: Wishes,
+) -> Advice:
+    now = judge.candidate(NO_CHANGE, judge.now)
+    candidates = [now, *(judge.candidate(trial.name, trial.shares) for trial in trials)]
+    best = min(range(len(trials)), key=lambda number: candidates[number + 1].bytes)
+    winner = candidates[best + 1]
+    gain = 1 - winner.bytes / now.bytes if now.bytes else 0.0
+    pays = gain >= SMALLEST_GAIN
+    features = _mined(queries, wishes)
+    design = _design(snapshot, queries, features, trials[best].spec, wishes) if pays else None
+    chosen_shares = trials[best].shares if pays else judge.now
+    forecasts = tuple(
+        QueryForecast(query.template, sql(query.filter), query.weight, float(before), float(after), float(least))
+        for query, before, after, least in zip(judge.queries, judge.now, chosen_shares, judge.at_least, strict=True)
+    )
+    reason = (
+        f"{winner.name} reads {_percent(winner.bytes)} of the bytes, the present layout {_percent(now.bytes)}, "
+        f"on {len(judge.queries)} queries that were kept from the search"
+    )
+    verdict = reason if pays else f"{reason}: less than {SMALLEST_GAIN:.0%} is saved, which is not worth the rewrite"
+    return Advice(
+        name,
+        snapshot.version,
+        rows,
+        tuple(candidates),
+        winner.name if pays else NO_CHANGE,
+        _mean(judge.at_least, judge.weights),
+        features,
+        forecasts,
+        (verdict,),
+        round(sum(bytes_per_row(snapshot).values()) * rows),
+        design,
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _design(
+    snapshot: Snapshot,
+    queries: Sequence[Query],
+    features: tuple[Feature, ...],
+    spec: ClusteringSpec,
+    wishes: Wishes,
+) -> Design:
+    columns = tuple(snapshot.schema.names)
+    layout = Layout(columns, tuple(range(len(features))), frozenset(columns), spec)
+    return Design(
+        Scheme((layout,), tuple(feature.filter for feature in features)),
+        tuple(queries),
+        wishes.block_rows,
+        tracked_expressions(snapshot.schema, [query.filter for query in queries]),
+        wishes.sample_rows,
+        wishes.seed,
+    )
