@@ -16,6 +16,7 @@ __all__ = [
     "equated",
     "fails_on_nulls",
     "is_null_on_nulls",
+    "shortened",
     "substitute",
     "weakened",
     "with_column",
@@ -100,7 +101,7 @@ def any_of(uses: Sequence[list[exp.Expr]]) -> list[exp.Expr]:
     """One condition that holds for the rows that any use of a CTE needs; several where there is one use."""
     if len(uses) == 1:
         return uses[0]
-    if len(uses) > MOST_CTE_USES_JOINED or not all(uses):
+    if not uses or len(uses) > MOST_CTE_USES_JOINED or not all(uses):
         return []
     return [exp.or_(*(all_of(use) for use in uses), copy=True)]
 
@@ -192,3 +193,23 @@ def is_null_on_nulls(node: exp.Expr, aliases: frozenset[str]) -> bool:
     if isinstance(node, exp.In):
         return bool(node.expressions) and is_null_on_nulls(node.this, aliases)
     return False
+
+
+def shortened(condition: exp.Expr, width: int = 80) -> str:
+    """Name a condition in a sentence, with `?` for constants: the reason is the same for all statements of a template.
+
+    >>> import sqlglot
+    >>> shortened(sqlglot.condition("a = 1 AND b IN ('x', 'y')"))
+    'a = ? AND b IN (?, ?)'
+    """
+    text = _with_literals_hidden(condition).sql(dialect="spark")
+    return text if len(text) <= width else f"{text[: width - 4]} ..."
+
+
+def _with_literals_hidden(condition: exp.Expr) -> exp.Expr:
+    """Copy a condition with `?` for its literals."""
+    root = exp.Paren(this=condition.copy())
+    for literal in list(root.find_all(exp.Literal)):
+        literal.replace(exp.Placeholder())
+    result: exp.Expr = root.this
+    return result

@@ -38,12 +38,13 @@ from skipstone.workload.conditions import (
     conjuncts,
     equated,
     fails_on_nulls,
+    shortened,
     substitute,
     with_column,
     within,
     without_table,
 )
-from skipstone.workload.resolving import KnownTable, KnownTables, is_unknown, table_of
+from skipstone.workload.resolving import KnownTable, KnownTables, cte_of, is_unknown, table_of
 from skipstone.workload.selects import (
     branches_of,
     by_position,
@@ -105,11 +106,11 @@ def references(query: exp.Expr, known: KnownTables, dialect: str = "spark") -> l
     >>> [(r.table.name, sorted(r.columns), [c.sql() for c in r.conditions]) for r in references(tree, known)]
     [('t', ['a', 'b'], ['"t"."b" > 3'])]
     """
-    tables_by_name: dict[str, list[exp.Table]] = {}
+    uses: dict[int | None, list[exp.Table]] = {}
     for table in query.find_all(exp.Table):
-        tables_by_name.setdefault(table.name, []).append(table)
-    walk = _Walk(known, dialect, tables_by_name)
-    walk.query(query, _Scope({}, {}, None), demands=[], needed=None, lost=())
+        uses.setdefault(cte_of(table), []).append(table)
+    walk = _Walk(known, dialect, uses)
+    walk.query(query, _Scope({}, None), demands=[], needed=None, lost=())
     walk.read_what_was_missed(query)
     walk.check_names()
     place = {id(table): position for position, table in enumerate(query.find_all(exp.Table))}
@@ -174,22 +175,17 @@ class _Join:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """The sources and CTEs whose names are visible, innermost first; and the joins of this FROM clause."""
+    """The sources whose names are visible, innermost first; the CTEs of this WITH and the joins of this FROM clause."""
 
     sources: dict[str, _Source]
-    ctes: dict[str, _Cte]
     outer: _Scope | None
+    ctes: list[_Cte] = field(default_factory=list)
     joins: list[exp.Join] = field(default_factory=list)
 
     def source(self, alias: str) -> _Source | None:
         if alias in self.sources:
             return self.sources[alias]
         return self.outer.source(alias) if self.outer else None
-
-    def cte(self, name: str) -> _Cte | None:
-        if name in self.ctes:
-            return self.ctes[name]
-        return self.outer.cte(name) if self.outer else None
 
     def chain(self) -> Iterator[_Scope]:
         yield self
@@ -203,7 +199,9 @@ class _Walk:
 
     known: KnownTables
     dialect: str
-    tables_by_name: dict[str, list[exp.Table]]
+    uses: dict[int | None, list[exp.Table]]
+    """The table nodes that name a CTE, by its number."""
+    ctes: dict[int, _Cte] = field(default_factory=dict)
     walked: set[int] = field(default_factory=set)
     """The table nodes that the walk came by."""
     found: dict[int, Reference] = field(default_factory=dict)
@@ -239,26 +237,26 @@ class _Walk:
 
     def _with_ctes(self, node: exp.Expr, outer: _Scope) -> _Scope:
         with_ = node.args.get("with_")
-        ctes = {cte.alias: _Cte(cte) for cte in with_.expressions} if isinstance(with_, exp.With) else {}
-        return _Scope({}, ctes, outer)
+        ctes = [_Cte(cte) for cte in with_.expressions] if isinstance(with_, exp.With) else []
+        for cte in ctes:
+            number = cte_of(cte.node)
+            if number is not None:
+                self.ctes[number] = cte
+        return _Scope({}, outer, ctes)
 
     def _finish_ctes(self, scope: _Scope) -> None:
         """Walk the bodies of a WITH clause, last one first, when all their uses are known."""
-        names = list(scope.ctes)
-        for position, name in reversed(list(enumerate(names))):
-            cte = scope.ctes[name]
-            # What has this name and was not walked is the CTE's own recursion, or stands where we do not look.
-            everything_seen = all(id(table) in self.walked for table in self.tables_by_name.get(name, ()))
-            visible = {other: scope.ctes[other] for other in names[: position + (not everything_seen)]}
-            inner = _Scope({}, visible, scope.outer)
-            if not everything_seen:
-                reason = f"{name} is read by itself or in a way that is not looked into"
+        for cte in reversed(scope.ctes):
+            inner = _Scope({}, scope.outer)
+            # A use that was not walked is the CTE's own recursion, or stands where we do not look.
+            if any(id(table) not in self.walked for table in self.uses.get(cte_of(cte.node), ())):
+                reason = f"{cte.node.alias} is read by itself or in a way that is not looked into"
                 self.query(cte.node.this, inner, [], None, _more(tuple(cte.lost), reason))
                 continue
             demands = any_of(cte.uses)
             lost = tuple(cte.lost)
             if not demands and any(cte.uses):
-                lost = _more(lost, f"the uses of {name} have no filter in common")
+                lost = _more(lost, f"the uses of {cte.node.alias} have no filter in common")
             # Nobody may read it at all; its names must still be there for the statement to be understood.
             self.query(cte.node.this, inner, demands if cte.uses else [exp.false()], cte.needed, lost)
 
@@ -298,7 +296,7 @@ class _Walk:
         needed: set[str] | None,
         lost: tuple[str, ...],
     ) -> None:
-        scope = _Scope({}, {}, outer)
+        scope = _Scope({}, outer)
         tree = self._from(node, scope)
         barrier = select_barrier(node)
         passed, why_not = self._through_projection(node, demands)
@@ -315,6 +313,9 @@ class _Walk:
                 continue
             if part not in pruned or part.arg_key != "expressions":
                 self._expression(part, scope)
+        for source in scope.sources.values():
+            for name in node.meta.get("star") or ():
+                source.read(name)
         for join in scope.joins:
             self._expressions((join.args.get("on"), join.args.get("match_condition")), scope)
         for source in reversed(list(scope.sources.values())):
@@ -341,7 +342,7 @@ class _Walk:
             aliases = {column.table for column in columns_in(condition)}
             for alias, source in scope.sources.items():
                 if alias in aliases:
-                    source.lost.append(f"{reason}: {_shortened(condition)}")
+                    source.lost.append(f"{reason}: {shortened(condition)}")
 
     def _through_projection(self, node: exp.Select, demands: list[exp.Expr]) -> tuple[list[exp.Expr], str]:
         """Translate demands on the output of a SELECT into conditions on its sources; say why some could not be."""
@@ -407,7 +408,7 @@ class _Walk:
         source = _Source(alias, node, barrier=leaf_barrier(node))
         inner = node.this if isinstance(node, exp.Final) else node
         if isinstance(inner, exp.Table):
-            self._table(inner, source, scope)
+            self._table(inner, source)
         elif isinstance(inner, exp.Subquery):
             source.query = inner
         elif isinstance(inner, exp.Lateral) and isinstance(inner.this, exp.Query):
@@ -426,7 +427,7 @@ class _Walk:
         scope.sources[alias] = source
         return source
 
-    def _table(self, table: exp.Table, source: _Source, scope: _Scope) -> None:
+    def _table(self, table: exp.Table, source: _Source) -> None:
         self.walked.add(id(table))
         number = table_of(table)
         if number is not None:
@@ -434,7 +435,8 @@ class _Walk:
         elif is_unknown(table):
             self.has_unknown_tables = True
         else:
-            source.cte = scope.cte(table.name)
+            number = cte_of(table)
+            source.cte = self.ctes.get(number) if number is not None else None
             self.has_unknown_tables |= source.cte is None
 
     # Pushing -----------------------------------------------------------------------------------------------------
@@ -607,8 +609,6 @@ class _Walk:
         else:
             for source in scope.sources.values():
                 source.read_all()
-            for excepted in node.args.get("except_") or ():
-                self._expression(excepted, scope)
 
     def _whole_row(self, alias: str, scope: _Scope) -> None:
         source = scope.source(alias)
@@ -685,8 +685,3 @@ def _arguments(node: exp.Expr) -> Iterator[exp.Expr]:
 
 def _more(reasons: tuple[str, ...], reason: str) -> tuple[str, ...]:
     return (*reasons, reason) if reason and reason not in reasons else reasons
-
-
-def _shortened(condition: exp.Expr, width: int = 80) -> str:
-    text = condition.sql(dialect="spark")
-    return text if len(text) <= width else f"{text[: width - 4]} ..."

@@ -10,7 +10,7 @@ are given names that cannot be confused with a common table expression.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-__all__ = ["KnownTable", "KnownTables", "is_unknown", "resolve", "table_of"]
+__all__ = ["KnownTable", "KnownTables", "cte_of", "is_unknown", "resolve", "table_of"]
 
 _KNOWN = "known table "
 _UNKNOWN = "unknown table"
@@ -99,6 +99,12 @@ def table_of(node: exp.Table) -> int | None:
     return int(name[len(_KNOWN) :]) if name.startswith(_KNOWN) and not node.args.get("db") else None
 
 
+def cte_of(node: exp.Expr) -> int | None:
+    """Give the number of the common table expression that a resolved node defines, or uses by its name."""
+    number = node.meta.get("cte")
+    return number if isinstance(number, int) else None
+
+
 def is_unknown(node: exp.Table) -> bool:
     """Whether a resolved table node stands for a table without a schema."""
     return node.name == _UNKNOWN or not isinstance(node.this, exp.Identifier)
@@ -111,7 +117,7 @@ def resolve(tree: exp.Expr, known: KnownTables, dialect: str) -> exp.Expr:
     that were written in the statement carry the meta entry `written`, and a SELECT that had a star carries `star`, so
     that the columns a star became can be told from those that somebody asked for by name.
     """
-    _fold_names(tree)
+    fold_names(tree)
     _mark_written(tree)
     _rename_tables(tree, known, dialect)
     schema = MappingSchema(_schemas_for(tree, known), dialect=dialect, normalize=False)
@@ -127,7 +133,7 @@ def resolve(tree: exp.Expr, known: KnownTables, dialect: str) -> exp.Expr:
     return resolved
 
 
-def _fold_names(tree: exp.Expr) -> None:
+def fold_names(tree: exp.Expr) -> None:
     for identifier in tree.find_all(exp.Identifier):
         # Quoted, so that sqlglot leaves the name as it is now, whatever the dialect does to bare names.
         identifier.set("this", identifier.name.lower())
@@ -138,16 +144,25 @@ def _mark_written(tree: exp.Expr) -> None:
     for node in tree.find_all(exp.Column, exp.Coalesce):
         node.meta["written"] = True
     for select in tree.find_all(exp.Select):
-        if any(projection.is_star for projection in select.expressions):
-            select.meta["star"] = True
+        stars = [projection for projection in select.expressions if projection.is_star]
+        if stars:
+            # What `* EXCEPT (c)` leaves out must be there to be left out.
+            excepted = (
+                name for star in stars for part in star.find_all(exp.Star) for name in part.args.get("except_") or ()
+            )
+            select.meta["star"] = tuple(sorted(name.name for name in excepted))
 
 
 def _rename_tables(tree: exp.Expr, known: KnownTables, dialect: str) -> None:
+    for order, definition in enumerate(tree.find_all(exp.CTE)):
+        definition.meta["cte"] = order
     tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
-    qualified = {}
+    qualified: dict[tuple[str, ...], exp.Table] = {}
     for table in tables:
         parts = tuple(part.name for part in table.parts)
-        if len(parts) == 1 and _means_cte(table, dialect):
+        cte = cte_meant(table, dialect) if len(parts) == 1 else None
+        if cte is not None:
+            table.meta["cte"] = cte.meta["cte"]
             continue
         if len(parts) > 1 and not table.alias:
             qualified[parts] = table
@@ -171,20 +186,23 @@ def _shorten_column_qualifiers(tree: exp.Expr, qualified: Mapping[tuple[str, ...
                 column.set("catalog", None)
 
 
-def _means_cte(table: exp.Table, dialect: str) -> bool:
-    """Whether a bare name means a common table expression that is visible where it stands."""
+def cte_meant(table: exp.Table, dialect: str) -> exp.Expr | None:
+    """The common table expression that a bare name means where it stands, if one of this name is visible there."""
     below: exp.Expr = table
     node = table.parent
     while node is not None:
+        visible: Iterable[exp.Expr] = ()
         if isinstance(node, exp.With):
-            if _is_among(table.name, _visible_within(node, below, dialect)):
-                return True
+            visible = _visible_within(node, below, dialect)
         else:
             with_ = node.args.get("with_")
-            if isinstance(with_, exp.With) and with_ is not below and _is_among(table.name, with_.expressions):
-                return True
+            if isinstance(with_, exp.With) and with_ is not below:
+                visible = with_.expressions
+        for cte in visible:
+            if cte.alias == table.name:
+                return cte
         below, node = node, node.parent
-    return False
+    return None
 
 
 def _visible_within(with_: exp.With, cte: exp.Expr, dialect: str) -> Iterator[exp.Expr]:
@@ -195,10 +213,6 @@ def _visible_within(with_: exp.With, cte: exp.Expr, dialect: str) -> Iterator[ex
                 yield other
             return
         yield other
-
-
-def _is_among(name: str, ctes: Iterator[exp.Expr] | list[exp.Expr]) -> bool:
-    return any(cte.alias == name for cte in ctes)
 
 
 def _schemas_for(tree: exp.Expr, known: KnownTables) -> dict[str, object]:

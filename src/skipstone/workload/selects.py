@@ -253,7 +253,7 @@ def literal_type(expression: exp.Expr) -> pa.DataType | None:
 
 def unread_star_columns(node: exp.Select, needed: set[str] | None) -> list[exp.Expr]:
     """The columns that a star became and that nobody around this SELECT reads."""
-    if needed is None or not node.meta.get("star") or node.args.get("distinct"):
+    if needed is None or "star" not in node.meta or node.args.get("distinct"):
         return []
     return [
         projection
