@@ -147,7 +147,7 @@ def test_the_kept_features_subsume_every_query_that_a_frequent_predicate_set_sub
     """Brute force over all predicate sets of the workload, with what is left uncovered below the support."""
     queries = [query(text, weight) for text, weight in workload]
     features = mine(queries, min_support=support, max_features=10_000)
-    covered: list[bool] = subsumption(features, queries).any(axis=0).tolist() if features else [False] * len(queries)
+    covered = [bool(one) for one in subsumption(features, queries).any(axis=0)] if features else [False] * len(queries)
     left = sum(one.weight for one, done in zip(queries, covered, strict=True) if not done)
     predicates = sorted({predicate for one in queries for predicate in one.filter}, key=sql)
     for size in (1, 2):
