@@ -36,6 +36,11 @@ from tests.catalog.world import NOW, SCHEMA, content
 ROWS = pa.record_batch({"a": [1, 2, 3, 4], "b": ["w", "x", "y", "z"]}, schema=SCHEMA)
 
 
+@pytest.fixture(autouse=True)
+def _segments_from_the_first_chunk_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skipstone.catalog.chunk_files.FILES_PER_SEGMENT", 1)
+
+
 class Died(BaseException):
     """Not an Exception, so that nothing tidies up after it as it would after an error."""
 
@@ -51,10 +56,11 @@ class Storage:
     def watched(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def watching(*args: Any, **kwargs: Any) -> Any:
             self.calls += 1
-            if self.calls == self.die_before:
+            number = self.calls  # calls are nested: this one may make others before it returns
+            if number == self.die_before:
                 raise Died
             result = call(*args, **kwargs)
-            if self.calls == self.die_after:
+            if number == self.die_after:
                 raise Died
             return result
 
@@ -65,8 +71,8 @@ class Storage:
 def storage_watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Storage]:
     storage = Storage()
     with monkeypatch.context() as patch:
-        for name in ("fsync", "replace"):
-            patch.setattr(os, name, storage.watched(getattr(os, name)))
+        patch.setattr(os, "replace", storage.watched(os.replace))
+        patch.setattr(Location, "write", storage.watched(Location.write))
         patch.setattr(DeltaTable, "create_write_transaction", storage.watched(DeltaTable.create_write_transaction))
         patch.setattr(
             "skipstone.catalog.native.create_table_with_add_actions", storage.watched(create_table_with_add_actions)
@@ -104,7 +110,10 @@ def files_of_latest(location: Location) -> set[str]:
     return data_files | {posixpath.join("_skipstone", "blocks", path) for path in catalog_files}
 
 
-def is_orphan_by_definition(path: str, used: set[str]) -> bool:
+def is_orphan_by_definition(path: str, used: set[str], there: set[str]) -> bool:
+    if path.startswith("_skipstone/segments/"):
+        # One that is complete may be of use; what a dead writer left of one is not.
+        return posixpath.join(posixpath.dirname(path), "manifest.json") not in there
     kept = ("_skipstone/table.json", "_skipstone/schemes/", "_skipstone/blocks/_delta_log/")
     return path not in used and (path.endswith(".unfinished") or not path.startswith(kept))
 
@@ -119,7 +128,7 @@ def require_consistent(location: Location) -> None:
     there = {file.path for file in location.list()}
     assert used <= there, "vacuum must not delete what is used"
     # What moving the horizon has replaced itself is left for the next time.
-    assert set(planned.files) == {path for path in there if is_orphan_by_definition(path, used)}
+    assert set(planned.files) == {path for path in there if is_orphan_by_definition(path, used, there)}
     NativeCatalog(location).vacuum(NOW, dry_run=False, allow_short_retention=True)
     assert rows_read(location) == before
 
@@ -289,17 +298,16 @@ def start_loop(location: Location, prefix: str) -> subprocess.Popen[str]:
 def test_a_killed_process_loses_nothing_that_it_was_told_is_committed(tmp_path: Path) -> None:
     location = prepared_table(tmp_path)
     acknowledged: set[str] = {"one", "two"}
-    for round_number in range(2):
-        loops = [start_loop(location, f"p{round_number}{letter}") for letter in "ab"]
-        for loop in loops:
-            assert loop.stdout is not None
-            acknowledged.add(loop.stdout.readline().strip())
-        time.sleep(0.2)
-        for loop in loops:
-            loop.send_signal(signal.SIGKILL)
-            out, _ = loop.communicate()
-            acknowledged.update(out.split())
+    loops = [start_loop(location, letter) for letter in "ab"]
+    for loop in loops:
+        assert loop.stdout is not None
+        acknowledged.add(loop.stdout.readline().strip())
+    time.sleep(0.2)
+    for loop in loops:
+        loop.send_signal(signal.SIGKILL)
+        out, _ = loop.communicate()
+        acknowledged.update(out.split())
     found = set(rows_read(location))
     assert acknowledged <= found
-    assert len(found - acknowledged) <= 4, "each killed process may have committed once more than it could say"
+    assert len(found - acknowledged) <= 2, "each killed process may have committed once more than it could say"
     require_consistent(location)

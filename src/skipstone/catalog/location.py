@@ -92,8 +92,6 @@ class Location:
         unfinished = f"{target}.{uuid.uuid4().hex}.unfinished"
         with open(unfinished, "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
         os.replace(unfinished, target)
 
     def exists(self, path: str) -> bool:

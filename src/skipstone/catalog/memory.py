@@ -175,6 +175,9 @@ class _Columns:
         column: Any = self.blocks.rows[name]
         return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
+    def column_bytes(self, number: int) -> pa.Array:
+        return self.blocks.bytes_of(number)
+
     def bounds(self, text: str) -> ExpressionBounds:
         return dict(self.blocks.bounds)[text]
 

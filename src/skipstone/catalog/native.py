@@ -24,7 +24,7 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
-from skipstone.catalog.chunk_files import ChunkFiles
+from skipstone.catalog.chunk_files import ChunkFiles, in_parallel
 from skipstone.catalog.location import Location
 from skipstone.catalog.protocol import DEFAULT_RETENTION
 from skipstone.catalog.records import (
@@ -73,6 +73,7 @@ _OWN_KEY = "skipstone"
 _HOME = "_skipstone"
 _BLOCKS = f"{_HOME}/blocks"
 _SCHEMES = f"{_HOME}/schemes"
+_SEGMENTS = f"{_HOME}/segments"
 _MARKER = f"{_HOME}/table.json"
 _FORMAT = {"format": 1, "program": "skipstone"}
 
@@ -116,7 +117,7 @@ class NativeCatalog:
     def __init__(self, location: Location) -> None:
         self.location = location
         self._blocks_at = location.child(*_BLOCKS.split("/"))
-        self._files = ChunkFiles(self._blocks_at)
+        self._files = ChunkFiles(self._blocks_at, location.child(*_SEGMENTS.split("/")))
         self._lock = threading.Lock()
         self._latest: DeltaTable | None = None
         self._versions: dict[int, _Version] = {}
@@ -182,6 +183,7 @@ class NativeCatalog:
                 prepared = self._prepare(change, record.schema if change.schema is None else change.schema)
             made = self._try_commit(head, self._actions(change, prepared, head), change.operation, _entry_of(change))
             if made is not None:
+                self._put_together()
                 return made
             time.sleep(min(0.001 * 2**attempt, 0.1))
         raise CommitConflict(
@@ -334,7 +336,6 @@ class NativeCatalog:
             return kept
         record = self._record(version.record_path)
         by_chunk = version.by_chunk
-        chunks = {path: file.chunk for path, file in version.files.items() if file.chunk != TABLE_CHUNK}
         source = SnapshotSource(self._scheme, lambda chunk: self._files.facts(by_chunk[chunk]))
         snapshot = Snapshot(
             version.number,
@@ -342,13 +343,15 @@ class NativeCatalog:
             record.table_id,
             record.schema,
             record.properties,
-            self._files.block_sets(chunks),
+            self._files.block_sets(_chunks_of(version)),
             source,
         )
         with self._lock:
             self._snapshots[version.number] = snapshot
             while len(self._snapshots) > SNAPSHOTS_KEPT:
                 del self._snapshots[next(iter(self._snapshots))]
+            versions = [self._versions[number] for number in self._snapshots if number in self._versions]
+        self._files.keep_only(path for one in versions for path in one.files)
         return snapshot
 
     def _timestamp(self, version: int) -> datetime:
@@ -374,14 +377,24 @@ class NativeCatalog:
                 f"{change.operation}: these data files are not there (any more): {listed(missing)}. "
                 "Has a vacuum with a short retention run meanwhile?"
             )
-        return [self._write_chunk(chunk, schema) for chunk in chunks]
+        names = {scheme: self._write_scheme(scheme, schema) for scheme in {chunk.scheme for chunk in chunks}}
+        return in_parallel(lambda chunk: self._write_chunk(chunk, names[chunk.scheme]), chunks)
 
-    def _write_chunk(self, chunk: NewChunk, schema: pa.Schema) -> AddAction:
-        document = scheme_document(chunk.scheme, schema)
+    def _write_scheme(self, scheme: Scheme, schema: pa.Schema) -> str:
+        document = scheme_document(scheme, schema)
         name = scheme_hash(document)
-        # Written each time, not only where it is missing: the file there could be what is left of a crash.
         self.location.write(f"{_SCHEMES}/{name}.json", document)
-        return self._write_catalog_file(chunk.name, chunk_file(chunk, name), len(chunk.blocks))
+        return name
+
+    def _write_chunk(self, chunk: NewChunk, scheme: str) -> AddAction:
+        return self._write_catalog_file(chunk.name, chunk_file(chunk, scheme), len(chunk.blocks))
+
+    def _put_together(self) -> None:
+        """Make reading faster for those who come next. The commit is made, and whether this works out is no matter."""
+        try:
+            self._files.put_together(_chunks_of(self._head()))
+        except OSError:
+            return
 
     def _write_record(self, record: TableRecord) -> AddAction:
         return self._write_catalog_file(TABLE_CHUNK, table_file(record), 1)
@@ -427,6 +440,7 @@ class NativeCatalog:
                     catalog_files[action["add"]["path"]] = action["add"]["partitionValues"]["chunk"]
         chunks = {path: chunk for path, chunk in catalog_files.items() if chunk != TABLE_CHUNK}
         used = {posixpath.join(_BLOCKS, path) for path in catalog_files}
+        used |= {posixpath.join(_SEGMENTS, path) for path in self._files.used_segments(chunks)}
         return used | self._files.data_files(chunks)
 
     def _move_horizon(self, head: _Version, oldest: int) -> bool:
@@ -439,11 +453,16 @@ class NativeCatalog:
         return self._try_commit(head, actions, "vacuum", {"metrics": [["oldest_version", oldest]]}) is not None
 
 
+def _chunks_of(version: _Version) -> dict[str, str]:
+    """The catalog files of a version's chunks, with the chunks' names."""
+    return {path: file.chunk for path, file in version.files.items() if file.chunk != TABLE_CHUNK}
+
+
 def _can_be_orphan(path: str) -> bool:
     # Scheme files are never deleted: they are small, and a writer may be about to name one that is there.
     if path.startswith(f"{_BLOCKS}/"):
         return not path.startswith(f"{_BLOCKS}/_delta_log/")
-    return path.startswith("data/") or path.endswith(".unfinished")
+    return path.startswith(("data/", f"{_SEGMENTS}/")) or path.endswith(".unfinished")
 
 
 def _add(path: str, file: _LiveFile) -> AddAction:

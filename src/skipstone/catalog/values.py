@@ -210,7 +210,7 @@ class Blocks:
         """The same blocks with `column_bytes` speaking of these columns; `UNKNOWN` where a block has none of one."""
         if columns == self.columns:
             return self
-        here = _matrix(self.rows["column_bytes"], len(self.columns))
+        here = matrix_of(self.rows["column_bytes"], len(self.columns))
         there = np.full((len(self), len(columns)), UNKNOWN, dtype=np.int64)
         for target, name in enumerate(columns):
             if name in self.columns:
@@ -219,6 +219,10 @@ class Blocks:
         return Blocks(
             self.rows.set_column(position, self.rows.schema.field(position), fixed_lists(there)), columns, self.bounds
         )
+
+    def bytes_of(self, number: int) -> pa.Array:
+        """The stored bytes of the physical column at a position of `columns`, in each block."""
+        return pa.array(matrix_of(self.rows["column_bytes"], len(self.columns))[:, number])
 
     def sorted(self) -> Blocks:
         """The same blocks by layout, part and block."""
@@ -307,6 +311,9 @@ class BlockSource(Protocol):
 
     def column(self, name: str) -> pa.Array:
         """Load a column of `BLOCK_SCHEMA`."""
+
+    def column_bytes(self, number: int) -> pa.Array:
+        """Load the stored bytes of one physical column, by its position among the block set's columns."""
 
     def bounds(self, text: str) -> ExpressionBounds:
         """Load what is known of a tracked expression."""
@@ -409,7 +416,7 @@ class BlockSet:
 
     @property
     def _files(self) -> Any:
-        return self._once("column", "file", lambda: self._source.column("file").dictionary_encode())
+        return self._once("column", "file", lambda: encoded(self._source.column("file")))
 
     @property
     def vectors(self) -> npt.NDArray[np.uint8]:
@@ -420,12 +427,9 @@ class BlockSet:
         """The stored bytes of a physical column in each block, `UNKNOWN` where a block does not have it."""
         if column not in self.columns:
             return np.full(len(self), UNKNOWN, dtype=np.int64)
-        return self._sizes[:, self.columns.index(column)]
-
-    @property
-    def _sizes(self) -> Ints:
+        number = self.columns.index(column)
         return self._once(  # type: ignore[no-any-return]
-            "derived", "sizes", lambda: _matrix(self._source.column("column_bytes"), len(self.columns))
+            "bytes", column, lambda: self._source.column_bytes(number).to_numpy(zero_copy_only=False)
         )
 
     def bounds(self, text: str) -> ExpressionBounds | None:
@@ -536,7 +540,21 @@ def fixed_lists(matrix: Ints) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(matrix).reshape(-1), pa.int64()))
 
 
-def _matrix(lists: Any, width: int) -> Ints:
+def encoded(column: pa.Array) -> pa.DictionaryArray:
+    """A column with its dictionary, made where there is none.
+
+    >>> encoded(pa.array(["b", "a", "b"])).dictionary.to_pylist()
+    ['b', 'a']
+    """
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def matrix_of(lists: Any, width: int) -> Ints:
+    """The rows of a column of lists of one length, as a matrix.
+
+    >>> matrix_of(fixed_lists(np.array([[1, 2], [3, 4]])), 2).tolist()
+    [[1, 2], [3, 4]]
+    """
     flat = (lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists).flatten()
     return flat.to_numpy(zero_copy_only=False).reshape(-1, width)  # type: ignore[no-any-return]
 
