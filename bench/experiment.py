@@ -39,6 +39,7 @@ MODULES = (
     "bench.experiments.rivals",
     "bench.experiments.engines",
     "bench.experiments.other_workloads",
+    "bench.experiments.reading",
 )
 """Modules with a tuple `EXPERIMENTS`, in the order in which they are listed."""
 

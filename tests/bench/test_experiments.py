@@ -8,8 +8,13 @@ import pytest
 
 from bench.compare import compare
 from bench.experiment import Experiment, all_experiments, experiment_named, run
+from bench.experiments.reading import schemas
 from bench.render import write_report
 from bench.report import MEASURES, Report, read_report
+from bench.skipping import requests_of
+from bench.tpch.data import DENORM, DENORM_COLUMNS
+from bench.tpch.queries import Schema, queries
+from skipstone.workload.requests import FrontEnd
 
 NEED_SPARK = ("engines",)
 
@@ -54,3 +59,12 @@ def test_no_rival_reads_fewer_rows_than_match(tmp_path: Path) -> None:
     table = finished(experiment_named("rivals"), tmp_path).table("templates")
     for line in table.lines:
         assert table.value("rows_share", *line.labels) >= table.value("bound_share", *line.labels)
+
+
+def test_the_workload_reader_and_the_counting_code_see_the_same_columns() -> None:
+    """Two readers that share no code agree on what each wide template reads."""
+    front = FrontEnd(schemas(0.01))
+    for query in queries(tuple(Schema.WIDE.templates), 2, seed=1):
+        [theirs] = front.read(query.sql).requests
+        [ours] = requests_of(query, DENORM, DENORM_COLUMNS)
+        assert set(theirs.columns) == set(ours.columns), query.template
