@@ -207,6 +207,11 @@ class TestTexts:
         assert like_parts("a%b") is None
         assert like_parts("%_%") is None
 
+    def test_a_slice_is_judged_by_its_own_letters(self) -> None:
+        sliced = rows(["abc", "é", "ÅÄ"]).slice(1)
+        assert computed(Call("length", (column(TEXT),), INT), sliced) == [1, 2]
+        assert computed(Call("lower", (column(TEXT),), TEXT), sliced) == ["é", "åä"]
+
     def test_letter_case_is_folded_only_where_java_agrees(self) -> None:
         ilike = only(Match(MatchKind.ILIKE, column(TEXT), "SMÖR%"))
         assert truth(ilike, rows(["smörgås", "Smör", "smor", None])) == [True, True, False, None]
@@ -230,6 +235,25 @@ class TestTexts:
         assert found == [True, True, True, False, False]
         with pytest.raises(CannotEvaluate, match="carriage return"):
             rlike_as_re2("[^a]$")
+
+    def test_dots_and_white_space_are_javas(self) -> None:
+        texts = rows(["a\nb", "a\rb", "a\u2028b", "a\x0bb", "a b", "acb"])
+        assert truth(only(Match(MatchKind.RLIKE, column(TEXT), "a.b")), texts) == [
+            False,
+            False,
+            False,
+            True,
+            True,
+            True,
+        ]
+        assert truth(only(Match(MatchKind.RLIKE, column(TEXT), r"a\sb")), texts) == [
+            True,
+            True,
+            False,
+            True,
+            True,
+            False,
+        ]
 
     def test_bytes_that_are_not_utf8_are_refused_by_what_reads_letters(self) -> None:
         broken = pa.Array.from_buffers(TEXT, 1, [None, pa.py_buffer(np.array([0, 1], "i4")), pa.py_buffer(b"\xff")])
@@ -257,6 +281,27 @@ class TestTexts:
         call = Call("substring", (column(TEXT), Constant(position, INT), Constant(length, INT)), TEXT)
         assert computed(call, rows(["abcd", None])) == [expected, None]
 
+    def test_a_length_past_the_end_counts_from_the_end(self) -> None:
+        call = Call("substring", (column(TEXT), Constant(-2, INT), Constant(5, INT)), TEXT)
+        assert computed(call, rows(["abcdefgh", "a"])) == ["gh", "a"]
+
+    def test_trimming_takes_spaces_only(self) -> None:
+        texts = rows(["  a ", "\ta\n", "\u00a0a", "   ", None])
+        assert computed(Call("trim", (column(TEXT),), TEXT), texts) == ["a", "\ta\n", "\u00a0a", "", None]
+        assert computed(Call("ltrim", (column(TEXT),), TEXT), texts) == ["a ", "\ta\n", "\u00a0a", "", None]
+
+    def test_joining_with_null_is_null(self) -> None:
+        table = pa.table({"c": ["a", "b", None], "d": ["x", None, "z"]})
+        assert computed(Call("concat", (column(TEXT), column(TEXT, "d")), TEXT), table) == ["ax", None, None]
+
+    def test_replacing_and_reversing_go_by_letters(self) -> None:
+        texts = rows(["aaa", "é😀", None])
+        replaced = Call("replace", (column(TEXT), Constant("aa", TEXT), Constant("b", TEXT)), TEXT)
+        assert computed(replaced, texts) == ["ba", "é😀", None]
+        unchanged = Call("replace", (column(TEXT), Constant("", TEXT), Constant("b", TEXT)), TEXT)
+        assert computed(unchanged, texts) == ["aaa", "é😀", None]
+        assert computed(Call("reverse", (column(TEXT),), TEXT), texts) == ["aaa", "😀é", None]
+
     def test_length_counts_code_points(self) -> None:
         assert computed(Call("length", (column(TEXT),), INT), rows(["", "é", "😀x", None])) == [0, 1, 2, None]
 
@@ -268,6 +313,18 @@ class TestNumbers:
         assert truth(filter_, rows([-2, 5, None], INT)) == [True, False, None]
         with pytest.raises(CannotEvaluate, match="overflow"):
             evaluate(filter_, rows([1, 2**31 - 1], INT))
+
+    @pytest.mark.parametrize("name", ["neg", "abs"])
+    def test_the_least_integer_has_no_opposite(self, name: str) -> None:
+        call = Call(name, (column(INT),), INT)
+        assert computed(call, rows([-5, None], INT)) == [5, None]
+        with pytest.raises(CannotEvaluate, match="overflow"):
+            value(call, rows([-(2**31)], INT))
+
+    @pytest.mark.parametrize("name", ["sub", "mul"])
+    def test_no_operator_wraps(self, name: str) -> None:
+        with pytest.raises(CannotEvaluate, match="overflow"):
+            value(Call(name, (column(LONG), Constant(3, LONG)), LONG), rows([-(2**63) + 1]))
 
     def test_a_type_that_spark_would_not_give_is_refused(self) -> None:
         total = Call("add", (column(INT), column(INT)), LONG)
@@ -298,6 +355,11 @@ class TestNumbers:
         assert truth(compared("=", 0.3, DOUBLE, held), values) == [False, True, None]
         with pytest.raises(CannotEvaluate):
             evaluate(compared("=", 0.3, DOUBLE, held), rows([decimal.Decimal("12345678901234567890")], held))
+
+    def test_every_decimal_of_fifteen_digits_becomes_the_nearest_double(self) -> None:
+        held = pa.decimal128(15, 4)
+        values = [decimal.Decimal(unit).scaleb(-4) for unit in range(-(10**14), 10**14, 99_999_999_977)]
+        assert computed(Cast(column(held), DOUBLE), rows(values, held)) == [float(one) for one in values]
 
     def test_arithmetic_of_decimals_is_exact(self) -> None:
         price, tax = pa.decimal128(9, 2), pa.decimal128(4, 3)
@@ -333,6 +395,17 @@ class TestNumbers:
                 evaluate(filter_, rows([text]))
         else:
             assert truth(filter_, rows([text])) == [answer]
+
+    @pytest.mark.parametrize("text", ["0000-01-01", "2023-02-29", "1994-1-1", "1994"])
+    def test_only_plain_text_of_a_day_that_exists_is_cast_to_a_date(self, text: str) -> None:
+        cast = Cast(column(TEXT), pa.date32())
+        assert computed(cast, rows(["0001-01-01", "2024-02-29", None])) == [
+            datetime.date(1, 1, 1),
+            datetime.date(2024, 2, 29),
+            None,
+        ]
+        with pytest.raises(CannotEvaluate):
+            value(cast, rows([text]))
 
     def test_casts_that_print_or_round_differently_are_refused(self) -> None:
         for held, target in ((DOUBLE, TEXT), (DOUBLE, pa.decimal128(9, 2)), (pa.timestamp("us"), TEXT)):
