@@ -199,17 +199,14 @@ def shortened(condition: exp.Expr, width: int = 80) -> str:
     """Name a condition in a sentence, with `?` for constants: the reason is the same for all statements of a template.
 
     >>> import sqlglot
-    >>> shortened(sqlglot.condition("a = 1 AND b IN ('x', 'y')"))
-    'a = ? AND b IN (?, ?)'
+    >>> shortened(sqlglot.condition("a = 1 AND b IN ('x', 'y') AND c IN (SELECT d FROM t)"))
+    'a = ? AND b IN (?, ?) AND c IN (...)'
     """
-    text = _with_literals_hidden(condition).sql(dialect="spark")
-    return text if len(text) <= width else f"{text[: width - 4]} ..."
-
-
-def _with_literals_hidden(condition: exp.Expr) -> exp.Expr:
-    """Copy a condition with `?` for its literals."""
     root = exp.Paren(this=condition.copy())
     for literal in list(root.find_all(exp.Literal)):
         literal.replace(exp.Placeholder())
-    result: exp.Expr = root.this
-    return result
+    for node in list(root.walk()):
+        if isinstance(node, exp.Query):
+            node.replace(exp.var("..."))
+    text = root.this.sql(dialect="spark").replace("IN ...", "IN (...)")
+    return text if len(text) <= width else f"{text[: width - 4]} ..."

@@ -563,6 +563,8 @@ class _Walk:
         """Count the columns that an expression reads, also where they belong to a query around it."""
         if isinstance(node, exp.Query):
             self.query(node, scope, [], None, ())
+        elif isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
+            self.query(node.this, scope, [], set(), ())  # EXISTS asks whether there is a row, not what is in it
         elif isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
             self._column(node, scope)
         elif isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):

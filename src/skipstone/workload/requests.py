@@ -66,11 +66,11 @@ class Statement:
 def requests(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "spark", timezone: str = "UTC") -> Statement:
     """Read one statement; use a `FrontEnd` to read many.
 
-    >>> schema = pa.schema([("day", pa.date32()), ("price", pa.int64()), ("note", pa.string())])
-    >>> statement = requests("SELECT sum(price) FROM sales WHERE day >= '2024-05-01'", {"sales": schema})
+    >>> schema = pa.schema([("sold", pa.date32()), ("price", pa.int64()), ("note", pa.string())])
+    >>> statement = requests("SELECT sum(price) FROM sales WHERE sold >= '2024-05-01'", {"sales": schema})
     >>> from skipstone.predicate.printing import sql
     >>> [(request.table, request.columns, sql(request.filter)) for request in statement.requests]
-    [('sales', ('day', 'price'), "`day` >= DATE '2024-05-01'")]
+    [('sales', ('price', 'sold'), "sold >= DATE '2024-05-01'")]
     """
     return FrontEnd(tables, dialect=dialect, timezone=timezone).read_afresh(sql)
 
@@ -227,7 +227,7 @@ class _PlannedRequest:
             literals = enumerate(named.find_all(exp.Literal))
             starts = ((position, literal.meta.get("start")) for position, literal in literals)
             places = tuple((position, start) for position, start in starts if start is not None and start in free)
-            conditions.append(_PlannedCondition(named, reference.table.schema, bound, places))
+            conditions.append(_PlannedCondition(named, _used(reference.table.schema, named), bound, places))
         return cls(
             reference.table.name,
             reference.alias,
@@ -404,6 +404,12 @@ def _with_schema_names(condition: exp.Expr, reference: Reference) -> exp.Expr | 
         column.replace(exp.Column(this=exp.to_identifier(names[0], quoted=True)))
     result: exp.Expr = root.this
     return result
+
+
+def _used(schema: pa.Schema, condition: exp.Expr) -> pa.Schema:
+    """The part of a schema that a condition needs: binding to it costs the same however wide the table is."""
+    names = {column.name for column in condition.find_all(exp.Column)}
+    return pa.schema([column for column in schema if column.name in names])
 
 
 def _problem(failure: Exception, sql: str) -> Statement:
