@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from skipstone.predicate.expression import Call, Cast, Constant, Element, Expression, Field
-from skipstone.predicate.implication_patterns import Pattern, pattern_of
+from skipstone.predicate.implication_patterns import ANY, RUN, Pattern, pattern_of
 from skipstone.predicate.intervals import Domain, Family, ValueSet, domain_of, prefix_end, union_of
 from skipstone.predicate.literal import Comparison, InSet, Literal, Match, NullTest, Opaque, Operator
 from skipstone.predicate.monotone import preimage, without_widening
@@ -40,6 +40,7 @@ _ORDER_DOMAIN = Domain(Family.UNORDERED, 0, 5)
 _TRUTH_DOMAIN = Domain(Family.BOOLEAN, 0, 2)
 IS_TRUE = ValueSet((1, 2))
 IS_FALSE = ValueSet((0, 1))
+_POINT_OF_EMPTY = ValueSet((b"", b"\0"))
 
 
 class Subject:
@@ -245,6 +246,8 @@ def _matched(literal: Match) -> Term:
     domain = domain_of(expression.type)
     if pattern is None or domain.family is not Family.TEXT:
         return _unread(literal, expression)
+    if pattern.tokens == (ANY, RUN):
+        return _exactly(literal, expression, _POINT_OF_EMPTY if literal.negated else domain.at_least(b"\0"))
     head = pattern.head.encode("utf-8", "surrogatepass")
     if pattern.is_prefix or pattern.is_text:
         inside = domain.interval(head, prefix_end(head) if pattern.is_prefix else domain.next(head))

@@ -6,6 +6,7 @@ when a subject is left without any value, what was assumed contradicts itself.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 
 from skipstone.predicate.implication_patterns import RUN, Pattern
@@ -25,7 +26,8 @@ from skipstone.predicate.intervals import TOP, Domain, Family, Key, ValueSet, pr
 
 __all__ = [
     "MOST_POINTS",
-    "RULES",
+    "RULES_OF_ORDERS",
+    "RULES_OF_PATTERNS",
     "Clause",
     "Contradiction",
     "Knowledge",
@@ -41,6 +43,9 @@ MOST_POINTS = 1000
 
 MOST_ROUNDS = 50
 """The rules narrow each other at most this often; chains of comparisons could go on for as long as values last."""
+
+_KNOWN = frozenset({LESS, EQUAL, GREATER})
+_UNKNOWN = frozenset({ONE_NULL, BOTH_NULL})
 
 Clause = tuple[Term, ...]
 """A disjunction of which not more is known yet than that one of its terms is TRUE."""
@@ -105,9 +110,9 @@ def settle(knowledge: Knowledge, clauses: Iterable[Clause]) -> tuple[Clause, ...
     for _ in range(MOST_ROUNDS):
         knowledge.changed = False
         open_clauses = tuple(left for clause in open_clauses for left in _unit_step(knowledge, clause))
-        if any(subject.ties for subject in knowledge.sets):
-            for rule in RULES:
-                rule(knowledge)
+        ties = {len(subject.ties) for subject in knowledge.sets}
+        for rule in (*(RULES_OF_PATTERNS if 1 in ties else ()), *(RULES_OF_ORDERS if 2 in ties else ())):
+            rule(knowledge)
         if not knowledge.changed:
             break
     return open_clauses
@@ -202,16 +207,14 @@ def orders_know_nulls(knowledge: Knowledge) -> None:
     """a < b: both known. a <=> b with a known: b known, too. a NULL and b known: exactly one is NULL."""
     for subject, left, right in _orders(knowledge):
         one, other = knowledge[left], knowledge[right]
-        possible: list[int] = []
-        if one.cuts and other.cuts:
-            possible += (LESS, EQUAL, GREATER)
+        possible = _KNOWN if one.cuts and other.cuts else frozenset()
         if (one.cuts and other.null) or (one.null and other.cuts):
-            possible.append(ONE_NULL)
+            possible |= {ONE_NULL}
         if one.null and other.null:
-            possible.append(BOTH_NULL)
-        knowledge.narrow(subject, union_of([_state(state) for state in possible]))
+            possible |= {BOTH_NULL}
+        knowledge.narrow(subject, _among(possible))
         states = _states(knowledge, subject)
-        if not states & {ONE_NULL, BOTH_NULL}:
+        if not states & _UNKNOWN:
             knowledge.narrow(left, left.domain.known)
             knowledge.narrow(right, right.domain.known)
         elif states == {BOTH_NULL}:
@@ -229,9 +232,9 @@ def orders_bound_their_sides(knowledge: Knowledge) -> None:
             continue
         impossible = impossible_orders(left.domain, one, other)
         if impossible:
-            knowledge.narrow(subject, union_of([_state(s) for s in _states(knowledge, subject) - impossible]))
+            knowledge.narrow(subject, _among(_states(knowledge, subject) - impossible))
         states = _states(knowledge, subject)
-        if states & {ONE_NULL, BOTH_NULL}:
+        if states & _UNKNOWN:
             if states <= {EQUAL, BOTH_NULL}:
                 knowledge.narrow(left, other)
                 knowledge.narrow(right, one)
@@ -247,7 +250,7 @@ def orders_bound_their_sides(knowledge: Knowledge) -> None:
 
 def orders_are_transitive(knowledge: Knowledge) -> None:
     """a < b and b <= c: a < c. a <= b and b <= a: a = b. a < b and b < a: no row."""
-    orders = [o for o in _orders(knowledge) if not _states(knowledge, o[0]) & {ONE_NULL, BOTH_NULL}]
+    orders = [o for o in _orders(knowledge) if not _states(knowledge, o[0]) & _UNKNOWN]
     if len(orders) < 2:
         return
     below: dict[tuple[Subject, Subject], bool] = {}  # (a, b): a <= b, and whether even a < b
@@ -266,21 +269,25 @@ def orders_are_transitive(knowledge: Knowledge) -> None:
                     below[start, end] = strict or below.get((start, end), False)
     for subject, left, right in orders:
         if (left, right) in below:
-            knowledge.narrow(subject, _state(LESS) if below[left, right] else ValueSet((LESS, EQUAL + 1)))
+            knowledge.narrow(subject, _among(frozenset({LESS} if below[left, right] else {LESS, EQUAL})))
         if (right, left) in below:
-            knowledge.narrow(subject, _state(GREATER) if below[right, left] else ValueSet((EQUAL, GREATER + 1)))
+            knowledge.narrow(subject, _among(frozenset({GREATER} if below[right, left] else {EQUAL, GREATER})))
 
 
-RULES: tuple[Callable[[Knowledge], None], ...] = (
+RULES_OF_PATTERNS: tuple[Callable[[Knowledge], None], ...] = (
     unread_is_null_with_its_expression,
     patterns_imply_patterns,
     patterns_bound_their_texts,
     points_fit_patterns,
+)
+"""The rules between an expression and the conditions on it that are not read, patterns above all."""
+
+RULES_OF_ORDERS: tuple[Callable[[Knowledge], None], ...] = (
     orders_know_nulls,
     orders_bound_their_sides,
     orders_are_transitive,
 )
-"""The rules between subjects, run in this order and again until nothing changes."""
+"""The rules between expressions that are compared with each other."""
 
 
 def _true_patterns(knowledge: Knowledge, subjects: list[Subject], about: Subject) -> list[Pattern]:
@@ -317,13 +324,20 @@ def _orders(knowledge: Knowledge) -> list[tuple[Subject, Subject, Subject]]:
     return [(subject, *subject.ties) for subject in knowledge.sets if len(subject.ties) == 2]
 
 
-def _state(state: int) -> ValueSet:
-    return ValueSet((state, state + 1))
+@functools.lru_cache(maxsize=64)
+def _among(states: frozenset[int]) -> ValueSet:
+    """The states of an order as a set of its values."""
+    return union_of([ValueSet((state, state + 1)) for state in sorted(states)])
 
 
-def _states(knowledge: Knowledge, subject: Subject) -> set[int]:
-    values = knowledge[subject]
-    return {state for state in range(BOTH_NULL + 1) if values.meets(_state(state))}
+@functools.lru_cache(maxsize=64)
+def _listed(values: ValueSet) -> frozenset[int]:
+    return frozenset(state for state in range(BOTH_NULL + 1) if values.meets(ValueSet((state, state + 1))))
+
+
+def _states(knowledge: Knowledge, subject: Subject) -> frozenset[int]:
+    """The states that an order may be in."""
+    return _listed(knowledge[subject])
 
 
 def impossible_orders(domain: Domain, one: ValueSet, other: ValueSet) -> set[int]:

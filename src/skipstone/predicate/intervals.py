@@ -242,9 +242,10 @@ def domain_of(type_: pa.DataType) -> Domain:
         return Domain(Family.DATE, -(1 << 31), 1 << 31)
     if types.is_timestamp(type_):
         family = Family.LOCAL if type_.tz is None else Family.INSTANT
-        return Domain(family, -_TIME_REACH, _TIME_REACH, 1000 if type_.unit == "ns" else 1)
+        return Domain(family, -_TIME_REACH[type_.unit], _TIME_REACH[type_.unit], 1000 if type_.unit == "ns" else 1)
     if types.is_duration(type_):
-        return Domain(Family.DURATION, -_TIME_REACH, _TIME_REACH, 1000 if type_.unit == "ns" else 1)
+        reach = _TIME_REACH[type_.unit]
+        return Domain(Family.DURATION, -reach, reach, 1000 if type_.unit == "ns" else 1)
     if types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_):
         return Domain(Family.TEXT, b"", TOP)
     if (
@@ -306,7 +307,8 @@ def double_of_rank(rank: int) -> float:
 
 _INFINITY_RANK = 0x7FF0_0000_0000_0000
 _NAN_RANK = _INFINITY_RANK + 1
-_TIME_REACH = (1 << 63) * 1_000_000  # seconds in 64 bits, told in microseconds: beyond what any timestamp type holds
+_TIME_REACH = {unit: (1 << 63) * by for unit, by in {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}.items()}
+"""How far 64 bits reach in each unit, told in microseconds (nanoseconds in their own)."""
 _DOUBLE_EXACT = 1 << 53  # from here on, neighbouring integers become the same double
 _UNORDERED = Domain(Family.UNORDERED, 0, 1)  # one key that stands for any known value
 _DENSE = {Family.TEXT, Family.BINARY}

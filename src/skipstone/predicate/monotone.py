@@ -44,12 +44,13 @@ ZONE_SLACK_MICROSECONDS = 48 * 3600 * 1_000_000
 class _Step:
     """One monotone function around an argument: which arguments have their result in [a, b).
 
-    `total` tells that the result of a known argument is known.
+    The result is NULL for NULL. With `overflows` it is NULL, too, where it would not fit into the type, as decimals do;
+    whole numbers are turned round, and for moments beyond the calendar there is an error and no result.
     """
 
     argument: Expression
     pull: Callable[[Key, Key], ValueSet]
-    total: bool = True
+    overflows: bool = False
 
 
 def preimage(expression: Expression, values: ValueSet) -> tuple[Expression, ValueSet] | None:
@@ -69,13 +70,13 @@ def preimage(expression: Expression, values: ValueSet) -> tuple[Expression, Valu
             break
     else:
         return None
-    if values.null and not step.total:
-        return None
-    domain = domain_of(step.argument.type)
-    pulled = union_of([step.pull(low, high) for low, high in zip(values.cuts[::2], values.cuts[1::2], strict=True)])
-    if values.cuts == domain_of(expression.type).known.cuts:
-        pulled = domain.known
-    return step.argument, ValueSet((pulled & domain.known).cuts, values.null)
+    own, domain = domain_of(expression.type), domain_of(step.argument.type)
+    pulled = [step.pull(low, high) for low, high in zip(values.cuts[::2], values.cuts[1::2], strict=True)]
+    if values.cuts == own.known.cuts:
+        pulled = [domain.known]
+    if values.null and step.overflows:
+        pulled.append(domain.complement(step.pull(own.bottom, own.top)))
+    return step.argument, ValueSet((union_of(pulled) & domain.known).cuts, values.null)
 
 
 def without_widening(expression: Expression) -> Expression:
@@ -108,11 +109,10 @@ def widening_cast(expression: Expression) -> _Step | None:
 
 
 def _decimal_cast(base: Expression, source: Domain, target: Domain) -> _Step:
-    total = _reach(target) >= _reach(source) + (target.unit < source.unit)
     if target.unit >= source.unit:
-        return _step(base, lambda key: _ceil(key * source.unit, target.unit), total=total)
+        return _step(base, lambda key: _ceil(key * source.unit, target.unit), overflows=True)
     coarse = source.unit // target.unit  # digits are rounded off, halves away from zero
-    return _step(base, lambda key: key * coarse - coarse // 2 + (key <= 0), total=total)
+    return _step(base, lambda key: key * coarse - coarse // 2 + (key <= 0), overflows=True)
 
 
 def cast_to_double(expression: Expression) -> _Step | None:
@@ -153,6 +153,17 @@ def year(expression: Expression) -> _Step | None:
     return None
 
 
+def days_later(expression: Expression) -> _Step | None:
+    """date_add(day, 30) >= DATE '1994-01-31': day >= DATE '1994-01-01', or a day at the end of the type run over."""
+    match expression:
+        case Call(name="date_add" | "date_sub" as name, arguments=(base, Constant(value=int(days)))):
+            source = domain_of(base.type)
+            if source.family is Family.DATE and domain_of(expression.type) == source:
+                shift = days if name == "date_add" else -days
+                return _Step(base, lambda low, high: _turned(source, low, high, shift, 1))
+    return None
+
+
 def date_trunc(expression: Expression) -> _Step | None:
     """date_trunc('MONTH', moment) = TIMESTAMP '1994-03-01': moment in that month."""
     match expression:
@@ -161,6 +172,12 @@ def date_trunc(expression: Expression) -> _Step | None:
             following = _TRUNCATIONS.get(unit.lower())
             if following is not None and source.family in _MOMENTS and domain_of(expression.type) == source:
                 return _zoned(base, source, source, lambda key: following(key, source.unit))
+        case Call(name="trunc", arguments=(base, Constant(value=str(unit)))):
+            source = domain_of(base.type)
+            # trunc knows no unit below a week: it gives NULL for those, whatever the day.
+            first_of = _TRUNCATIONS[unit.lower()] if unit.lower() in _UNITS_OF_DAYS else None
+            if first_of is not None and source.family is domain_of(expression.type).family is Family.DATE:
+                return _step(base, lambda key: first_of(key * _DAY, 1) // _DAY)
     return None
 
 
@@ -171,7 +188,10 @@ def head_of_text(expression: Expression) -> _Step | None:
             name="substring" | "substr",
             arguments=(base, Constant(value=int(start)), Constant(value=int(length))),
         ) if start in (0, 1) and length >= 0 and domain_of(base.type).family is Family.TEXT:
-            return _Step(base, lambda low, high: _texts_with_head(length, low, high))
+            return _step(base, lambda key: _first_with_head(length, key))
+        case Call(name="left", arguments=(base, Constant(value=int(length)))) if length >= 0:
+            if domain_of(base.type).family is Family.TEXT:
+                return _step(base, lambda key: _first_with_head(length, key))
     return None
 
 
@@ -212,8 +232,7 @@ def times_constant(expression: Expression) -> _Step | None:
                 exact = target.unit == source.unit * place.unit
                 scaled = _scaled(value, place.unit)
                 if exact and scaled is not None:
-                    total = _reach(target) >= _reach(source) * (scaled // place.unit + 1)
-                    return _step(base, lambda key: _ceil(key, scaled), total=total)
+                    return _step(base, lambda key: _ceil(key, scaled), overflows=True)
     return None
 
 
@@ -222,6 +241,7 @@ MONOTONE: tuple[Callable[[Expression], _Step | None], ...] = (
     cast_to_double,
     cast_between_date_and_timestamp,
     year,
+    days_later,
     date_trunc,
     head_of_text,
     plus_or_minus_constant,
@@ -233,14 +253,14 @@ _DAY = 86_400_000_000
 _MOMENTS = {Family.LOCAL, Family.INSTANT}
 
 
-def _step(argument: Expression, first: Callable[[Any], Key], *, total: bool = True) -> _Step:
+def _step(argument: Expression, first: Callable[[Any], Key], *, overflows: bool = False) -> _Step:
     """A function that never decreases, by the least argument with a result of at least k."""
     domain = domain_of(argument.type)
 
     def pull(low: Key, high: Key) -> ValueSet:
         return domain.interval(_clip(first(low), domain), _clip(first(high), domain))
 
-    return _Step(argument, pull, total)
+    return _Step(argument, pull, overflows)
 
 
 def _zoned(argument: Expression, source: Domain, target: Domain, first: Callable[[Any], Key]) -> _Step:
@@ -279,13 +299,12 @@ def _shifted(
     if target.unit < source.unit:
         return None
     factor = target.unit // source.unit
-    total = _reach(target) >= _reach(source) + abs(scaled) // target.unit + 2
     if sign > 0:
-        return _step(base, lambda key: _ceil(key - scaled, factor), total=total)
+        return _step(base, lambda key: _ceil(key - scaled, factor), overflows=True)
     return _Step(
         base,
         lambda low, high: _between((scaled - _int(high)) // factor + 1, (scaled - _int(low)) // factor + 1, source),
-        total,
+        overflows=True,
     )
 
 
@@ -307,20 +326,21 @@ def _turned(domain: Domain, low: Any, high: Any, shift: int, sign: int) -> Value
     return union_of(parts)
 
 
-def _texts_with_head(length: int, low: Any, high: Any) -> ValueSet:
-    """The texts whose first `length` letters lie in [low, high): texts are not below their heads."""
-    return ValueSet((low, end)) if low < (end := _end_of_heads(length, high)) else ValueSet(())
+def _first_with_head(length: int, key: Any) -> Key:
+    """The first text whose first `length` letters are not below `key`.
 
-
-def _end_of_heads(length: int, high: Any) -> Key:
-    """The first text whose head is not below `high`."""
-    if not isinstance(high, bytes):
+    >>> _first_with_head(2, b"ab"), _first_with_head(2, b"abc")
+    (b'ab', b'ac')
+    """
+    if not isinstance(key, bytes):
         return TOP
     try:
-        letters = high.decode("utf-8")
-    except UnicodeDecodeError:
-        return TOP
-    return high if len(letters) <= length else prefix_end(letters[:length].encode("utf-8"))
+        letters, is_text = key.decode("utf-8"), True
+    except UnicodeDecodeError as error:
+        letters, is_text = key[: error.start].decode("utf-8"), False  # a cut between two texts, and none itself
+    if len(letters) < length or (is_text and len(letters) == length):
+        return key
+    return prefix_end(letters[:length].encode("utf-8"))
 
 
 def _double_step(base: Expression, source: Domain, function: Callable[[float], float]) -> _Step:
@@ -381,6 +401,9 @@ _TRUNCATIONS: dict[str, Callable[[Any, int], int]] = {
 }
 
 
+_UNITS_OF_DAYS = {"year", "yyyy", "yy", "quarter", "month", "mon", "mm", "week"}
+
+
 def _ceil(numerator: Any, denominator: int) -> int:
     return -int(-numerator // denominator)
 
@@ -396,11 +419,6 @@ def _between(low: int, high: int, domain: Domain) -> ValueSet:
 
 def _contains(outer: Domain, inner: Domain) -> bool:
     return inner.known <= outer.known
-
-
-def _reach(domain: Domain) -> int:
-    """How far from zero the values of a domain of numbers go, in whole numbers."""
-    return _int(domain.top) // domain.unit
 
 
 def _scaled(value: Any, unit: int) -> int | None:
