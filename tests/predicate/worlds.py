@@ -223,7 +223,18 @@ def texts() -> World:
     """All texts of up to three letters from a few, and some that are long or at the end of the code."""
     letters = "aAb%\ud7ff\ue000\U0010ffff"
     short = ["".join(some) for n in range(4) for some in itertools.product(letters[:4] + "\0c" + letters[-1], repeat=n)]
-    more = ["\ud7ff", "\ud7ffa", "\ue000", "\U0010ffff\U0010ffffb", "a" * 40, "a" * 39 + "b", "b" * 40, "abab", "aabb", "aİ"]
+    more = [
+        "\ud7ff",
+        "\ud7ffa",
+        "\ue000",
+        "\U0010ffff\U0010ffffb",
+        "a" * 40,
+        "a" * 39 + "b",
+        "b" * 40,
+        "abab",
+        "aabb",
+        "aİ",
+    ]
     like = ("a%b", "%a%b", "a_", "_", "%", "", "_%", "a\\%%", "ab", "%b%a%", "__", "a%", "%b")
     return World(
         rows_of(x=[None, *short, *more]),
@@ -310,7 +321,9 @@ def clocks() -> World:
     """Moments without a zone, as moments, days, years and truncated moments."""
     date, moment, step = datetime.date, datetime.datetime, datetime.timedelta(microseconds=1)
     turns = [moment(1994, 1, 1), moment(1995, 1, 1), moment(1994, 3, 1), moment(1969, 12, 29), moment(1994, 3, 1, 5)]
-    near = [turn + offset for turn in turns for offset in (-step, datetime.timedelta(), step, datetime.timedelta(days=3))]
+    near = [
+        turn + offset for turn in turns for offset in (-step, datetime.timedelta(), step, datetime.timedelta(days=3))
+    ]
     year, day = Call("year", (CLOCK,), pa.int32()), Cast(CLOCK, pa.date32())
 
     def truncated(unit: str) -> Call:
@@ -349,7 +362,10 @@ def columns() -> World:
 
 def parts_of_values() -> World:
     """Functions that are not monotone, but NULL where their argument is."""
-    length, rest = Call("length", (TEXT,), pa.int32()), Call("mod", (Call("length", (TEXT,), pa.int32()), _two()), pa.int32())
+    length, rest = (
+        Call("length", (TEXT,), pa.int32()),
+        Call("mod", (Call("length", (TEXT,), pa.int32()), _two()), pa.int32()),
+    )
     either = Call("coalesce", (TEXT, Constant("a", pa.string())), pa.string())
     return World(
         rows_of(x=[None, "", "a", "b", "ab", "abc", "abcd"]),
