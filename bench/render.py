@@ -150,9 +150,11 @@ def _bars(figure: Figure, axes: Any) -> None:
         heights = dict(series.points)
         places = [place + (number - (len(figure.series) - 1) / 2) * width for place in range(len(groups))]
         bars = axes.bar(places, [heights.get(group, 0.0) for group in groups], width, label=series.name)
-        if len(groups) * len(figure.series) <= 16:
-            axes.bar_label(bars, fmt="%.3g", fontsize="x-small")
-    axes.set_xticks(range(len(groups)), [str(group) for group in groups], rotation=20 if len(groups) > 6 else 0)
+        if len(groups) * len(figure.series) <= 24:
+            texts = [f"{heights[group]:.3g}" if group in heights else "" for group in groups]
+            axes.bar_label(bars, texts, fontsize="x-small")
+    slant = {"rotation": 20, "ha": "right"} if len(groups) > 6 else {}
+    axes.set_xticks(range(len(groups)), [str(group) for group in groups], **slant)
 
 
 def _circumstances(report: Report) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.experiment import Experiment
-from bench.experiments.rivals import SMOKE_BLOCKS, layouts_table
+from bench.experiments.rivals import SMOKE_BLOCKS, layouts_table, written_table
 from bench.layouts import Layout, RivalChooser, Sizes, ordered, plain, z_order
 from bench.measure import ScanCounts
 from bench.place import cached
@@ -78,7 +78,7 @@ def _fragment_skipper(scale: float, seed: int, out: Path, smoke: bool) -> Report
             ),
             ("paper", "46 partitions of at most 100,000 rows; one third of the rows skipped"),
         ),
-        tables=(layouts_table(scanner, layouts, counts),),
+        tables=(layouts_table(scanner, layouts, counts), written_table(layouts)),
     )
 
 
@@ -102,7 +102,7 @@ def _hostile(scale: float, seed: int, out: Path, smoke: bool) -> Report:
             ("table", f"{scanner.rows:,} rows, {len(scanner.columns)} columns"),
             ("queries", f"{count} for training, {count} for tests, no two alike"),
         ),
-        tables=(layouts_table(scanner, layouts, counts),),
+        tables=(layouts_table(scanner, layouts, counts), written_table(layouts)),
         claims=(Claim("no rival helps", "least share of rows that any rival reads", least, at_least=0.95),),
     )
 

@@ -108,6 +108,25 @@ def test_numbers_stay_in_their_ranges_and_reach_both_ends() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("template", "first", "last", "different"),
+    [
+        ("q3", "1995-03-01", "1995-03-31", 31),
+        ("q4", "1993-01-01", "1997-10-01", 58),
+        ("q5", "1993-01-01", "1997-01-01", 5),
+        ("q6", "1993-01-01", "1997-01-01", 5),
+        ("q10", "1993-02-01", "1995-01-01", 24),
+        ("q12", "1993-01-01", "1997-01-01", 5),
+        ("q14", "1993-01-01", "1997-12-01", 60),
+        ("q15", "1993-01-01", "1997-10-01", 58),
+        ("q20", "1993-01-01", "1997-01-01", 5),
+    ],
+)
+def test_dates_are_those_of_the_specification(template: str, first: str, last: str, different: int) -> None:
+    dates = {constants(query)["DATE"] for query in queries((template,), 1000, seed=2)}
+    assert (min(dates), max(dates), len(dates)) == (first, last, different)
+
+
 def test_the_fraction_of_q11_shrinks_with_the_scale() -> None:
     by_scale = [
         float(constants(queries(("q11",), 1, seed=1, scale=scale)[0])["FRACTION"]) for scale in (1.0, 10.0, 300.0)
