@@ -52,9 +52,10 @@ def explain_implication(p: Filter, q: Filter) -> Implication:
     if premise.is_impossible:
         core = " AND ".join(map(sql, _core(_predicates(p), None)))
         return Implication(True, (f"no row satisfies {core}, so anything follows",), ())
-    steps: list[str] = []
+    denials = conclusion_of(q).denials
+    steps: list[str] = [] if denials else ["every row satisfies q"]
     missing: list[str] = []
-    for denial in conclusion_of(q).denials:
+    for denial in denials:
         if premise.refutes(denial):
             steps.append(_step(_predicates(p), denial))
         else:
