@@ -18,18 +18,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from skipstone.catalog.location import Location
 from skipstone.catalog.native import NativeCatalog
 from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
-from skipstone.catalog.values import Change, Commit, NewChunk, Snapshot, VacuumReport, new_chunk_name
+from skipstone.catalog.values import Change, Commit, NewChunk, Note, Snapshot, VacuumReport, new_chunk_name
 from skipstone.errors import InvalidInput, InvalidQuery, TableExists, TableNotFound, listed
-from skipstone.layout.scheme import Scheme
+from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.literal import ALWAYS
 from skipstone.predicate.parsing import parse_filter
+from skipstone.relayout.advising import Advice, Wishes, advise
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
+from skipstone.relayout.rewriting import rewrite_chunks
 from skipstone.relayout.sources import Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
 from skipstone.scan.explain import ScanReport, report
@@ -38,21 +41,38 @@ from skipstone.scan.scan import Scan
 from skipstone.store.publishing import Published, is_published, publish
 from skipstone.store.types import storable_schema
 from skipstone.store.writer import BlockTarget
+from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
 from skipstone.workload.places import TablePlace, table_places
-from skipstone.workload.query import Request
+from skipstone.workload.query import Query, Request
+from skipstone.workload.reading import Workload
 from skipstone.workload.requests import FrontEnd
 
 if TYPE_CHECKING:
     # Names for the reader and the type checker; nothing of Spark is imported when this module is.
     from pyspark.sql import DataFrame, SparkSession  # noqa: TID251
 
-__all__ = ["CHUNK_ROWS", "RAW_BLOCK_ROWS", "Lake", "Table", "open_lake"]
+__all__ = [
+    "CHUNK_ROWS",
+    "RAW_BLOCK_ROWS",
+    "Description",
+    "Lake",
+    "LayoutDescription",
+    "Optimized",
+    "Table",
+    "open_lake",
+]
 
 CHUNK_ROWS = 10_000_000
 """A chunk has at most about so many rows (the papers' horizontal partition)."""
 
 RAW_BLOCK_ROWS = 65_536
 """Rows of a block in a raw chunk: large, because nothing is known yet that could skip small ones."""
+
+BLOCK_ROWS = 10_000
+"""Rows of a block in a layout, at least; the papers use 10,000 to 50,000."""
+
+SAMPLE_ROWS = 200_000
+"""An advice looks at so many rows."""
 
 _CHUNK_ROWS = "skipstone.chunkRows"
 _TIME_ZONE = "skipstone.timeZone"
@@ -281,6 +301,102 @@ class Table:
 
         return frame_of_plan(self.lake.spark, plan, self.location)
 
+    def advise(
+        self,
+        work: Workload | Sequence[Query],
+        *,
+        clustering: str | Sequence[ClusteringSpec] = "auto",
+        block_rows: int = BLOCK_ROWS,
+        max_features: int = DEFAULT_MAX_FEATURES,
+        min_support: float = DEFAULT_MIN_SUPPORT,
+        exclude: Sequence[str] = (),
+        sample_rows: int = SAMPLE_ROWS,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> Advice:
+        """Find the layout that serves a workload best, and whether it pays; nothing is written.
+
+        `clustering` is `auto`, the name of one, or several with parameters to choose from.
+        """
+        _require_positive("block_rows", block_rows)
+        _require_positive("sample_rows", sample_rows)
+        queries = work.queries(self.name) if isinstance(work, Workload) else tuple(work)
+        wishes = Wishes(_specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed)
+        return advise(
+            self.snapshot(),
+            queries,
+            wishes,
+            name=self.name,
+            table=self.location,
+            executor=self.lake.executor,
+            progress=progress or Silent(),
+        )
+
+    def optimize(
+        self,
+        advice: Advice,
+        *,
+        chunks: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Optimized:
+        """Lay the table out as advised, in one commit that records the prediction; `chunks` are all by default.
+
+        Chunks that came after the advice are laid out, too; so a table that is advised no change stays as it is.
+        """
+        if advice.design is None:
+            return Optimized(None, 0, 0, "; ".join(advice.reasons))
+        snapshot = self.snapshot()
+        chosen = tuple(snapshot.chunks if chunks is None else chunks)
+        for chunk in chosen:
+            snapshot.blocks_of(chunk)
+        predicted = advice.candidate(advice.chosen)
+        notes: tuple[Note, ...] = (
+            ("clustering", advice.chosen),
+            ("predicted_rows_share", predicted.rows),
+            ("predicted_bytes_share", predicted.bytes),
+            ("least_rows_share", advice.lower_bound),
+        )
+        rewritten = rewrite_chunks(
+            snapshot,
+            chosen,
+            advice.design,
+            table=self.location,
+            executor=self.lake.executor,
+            progress=progress or Silent(),
+            notes=notes,
+        )
+        blocks = sum(len(chunk.blocks) for chunk in rewritten)
+        metrics = (*notes, ("chunks", len(rewritten)), ("blocks", blocks))
+        change = Change("optimize", replaced=rewritten, metrics=metrics)
+        version = self.catalog.commit(change, base=snapshot.version)
+        return Optimized(version, len(rewritten), blocks, "; ".join(advice.reasons))
+
+    def describe(self) -> Description:
+        """Say what the table is: its size, its columns, and how its chunks are laid out."""
+        snapshot = self.snapshot()
+        layouts = []
+        for blocks in snapshot.block_sets:
+            scheme = snapshot.scheme(blocks.scheme)
+            names = dict.fromkeys(layout.clustering.name for layout in scheme.layouts)
+            layouts.append(
+                LayoutDescription(
+                    ", ".join(names), len(blocks.chunks), len(blocks), len(scheme.features), len(scheme.layouts)
+                )
+            )
+        return Description(
+            self.name,
+            snapshot.version,
+            sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks),
+            len(snapshot.chunks),
+            sum(
+                int(np.maximum(blocks.column_bytes(name), 0).sum())
+                for blocks in snapshot.block_sets
+                for name in blocks.columns
+            ),
+            tuple((field.name, str(field.type)) for field in snapshot.schema),
+            tuple(layouts),
+        )
+
     def history(self, limit: int | None = None) -> tuple[Commit, ...]:
         """List the commits, latest first."""
         return self.catalog.history(limit)
@@ -307,6 +423,48 @@ class Table:
         if not dry_run and is_published(self.location):
             self.export()
         return self.catalog.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutDescription:
+    """How some chunks of a table are laid out."""
+
+    clustering: str
+    chunks: int
+    blocks: int
+    features: int
+    layouts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a table is; `bytes` are those of all stored columns, replicas included."""
+
+    name: str
+    version: int
+    rows: int
+    chunks: int
+    bytes: int
+    columns: tuple[tuple[str, str], ...]
+    layouts: tuple[LayoutDescription, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What an optimize did: the new version (None where nothing was worth doing), chunks and blocks written, and
+    why."""
+
+    version: int | None
+    chunks: int
+    blocks: int
+    reason: str
+
+
+def _specs(clustering: str | Sequence[ClusteringSpec]) -> tuple[ClusteringSpec, ...]:
+    """What to choose from; none stands for all that are tried by themselves."""
+    if clustering == "auto":
+        return ()
+    return (ClusteringSpec(clustering),) if isinstance(clustering, str) else tuple(clustering)
 
 
 @dataclass(frozen=True, slots=True)

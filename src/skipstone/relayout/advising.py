@@ -29,7 +29,7 @@ from skipstone.relayout.rewriting import Design, read_whole_chunk
 from skipstone.relayout.tracking import tracked_expressions
 from skipstone.scan.plan import plan_scan
 from skipstone.scan.read import ReadTask
-from skipstone.workload.mining import mine
+from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT, mine
 from skipstone.workload.query import Feature, Query
 
 __all__ = ["AUTO", "Advice", "Candidate", "QueryForecast", "Wishes", "advise"]
@@ -55,8 +55,8 @@ class Wishes:
     clustering: tuple[ClusteringSpec, ...] = ()
     """Those to choose from; all that `auto` tries where none is named."""
     block_rows: int = 10_000
-    max_features: int | None = None
-    min_support: float | None = None
+    max_features: int = DEFAULT_MAX_FEATURES
+    min_support: float = DEFAULT_MIN_SUPPORT
     exclude: tuple[str, ...] = ()
     sample_rows: int = 200_000
     seed: int = 0
@@ -208,7 +208,8 @@ def bytes_per_row(snapshot: Snapshot) -> dict[str, float]:
 def _held_out(queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
     """Keep every fourth different query of each template; where that leaves nothing, all queries judge."""
     seen: dict[str, int] = {}
-    training, judging = [], []
+    training: list[Query] = []
+    judging: list[Query] = []
     for query in queries:
         count = seen[query.template] = seen.get(query.template, -1) + 1
         (judging if count % HELD_OUT == HELD_OUT - 1 else training).append(query)
