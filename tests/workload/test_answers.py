@@ -36,8 +36,7 @@ CASES = int(os.environ.get("SKIPSTONE_CASES", "20000"))
 @pytest.fixture(scope="module")
 def engine() -> Iterator[duckdb.DuckDBPyConnection]:
     connection = duckdb.connect()
-    # Small tables need no optimizer, and ours as the reason of a difference is enough: DuckDB 2.0 gives rows past a LIMIT
-    # over an ANTI JOIN with an empty table.
+    # Small tables need no optimizer, and DuckDB 2.0's gives rows past a LIMIT over an ANTI JOIN with an empty table.
     connection.execute("SET threads = 1; PRAGMA disable_optimizer")
     connection.execute("CREATE SCHEMA whole; CREATE SCHEMA asked")
     yield connection
