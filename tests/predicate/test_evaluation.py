@@ -208,9 +208,11 @@ class TestTexts:
         assert like_parts("%_%") is None
 
     def test_a_slice_is_judged_by_its_own_letters(self) -> None:
-        sliced = rows(["abc", "é", "ÅÄ"]).slice(1)
-        assert computed(Call("length", (column(TEXT),), INT), sliced) == [1, 2]
-        assert computed(Call("lower", (column(TEXT),), TEXT), sliced) == ["é", "åä"]
+        texts = rows(["abc", "d", "é", "ÅÄ"])
+        for start, stop in ((0, 2), (2, 4), (3, 4), (1, 3)):
+            sliced = texts.slice(start, stop - start)
+            assert computed(Call("length", (column(TEXT),), INT), sliced) == [3, 1, 1, 2][start:stop]
+            assert computed(Call("lower", (column(TEXT),), TEXT), sliced) == ["abc", "d", "é", "åä"][start:stop]
 
     def test_letter_case_is_folded_only_where_java_agrees(self) -> None:
         ilike = only(Match(MatchKind.ILIKE, column(TEXT), "SMÖR%"))
@@ -502,6 +504,11 @@ class TestNested:
         assert computed(element, maps) == [1, None, None, None, None]
         assert computed(element, maps.slice(1, 2)) == [None, None]
 
+    def test_of_a_key_that_a_map_has_twice_the_first_counts(self) -> None:
+        type_ = pa.map_(TEXT, LONG)
+        twice = rows(pa.array([[("k", 1), ("k", 2)]], type_))
+        assert computed(Element(column(type_), Constant("k", TEXT), LONG), twice) == [1]
+
     def test_a_position_that_a_list_does_not_have_is_refused(self) -> None:
         type_ = pa.list_(LONG)
         element = Element(column(type_), Constant(1, INT), LONG)
@@ -587,3 +594,33 @@ class TestSelecting:
     def test_an_evaluator_names_the_columns_it_reads(self) -> None:
         filter_ = Conjunction((only(Opaque("f(z)", frozenset({"z"}))), compared("=", 1, LONG)))
         assert Evaluator(filter_).columns == ("c",)
+
+    def test_a_batch_hands_back_what_a_table_does(self) -> None:
+        (batch,) = rows([1.0, 2.0]).to_batches()
+        selection = select(Conjunction((self.unknown, compared(">", 1.0, DOUBLE))), batch)
+        assert selection.residual == (self.unknown,)
+        assert selection.mask.to_pylist() == [False, True]
+
+
+class TestDictionaries:
+    """A predicate over one dictionary is judged on its values, which must not be seen from outside."""
+
+    encoded = pa.array(["a", None, "b", "a", "a", "b", None, "a", "b", "b", "a", "a"]).dictionary_encode()
+
+    def test_rows_get_the_answer_of_their_value_and_null_its_own(self) -> None:
+        plain = [None if text is None else text == "a" for text in self.encoded.to_pylist()]
+        assert truth(compared("=", "a", TEXT), rows(self.encoded)) == plain
+        assert truth(compared("=", "a", TEXT), rows(self.encoded.slice(5))) == plain[5:]
+        nulls = [text is None for text in self.encoded.to_pylist()]
+        assert truth(only(NullTest(column(TEXT))), rows(self.encoded)) == nulls
+        assert truth(compared("<=>", None, TEXT), rows(self.encoded)) == nulls
+
+    def test_a_dictionary_may_hold_null_itself(self) -> None:
+        encoded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None] * 4, pa.int8()), pa.array(["a", None]))
+        assert truth(compared("=", "a", TEXT), rows(encoded)) == [True, None, None] * 4
+        assert truth(only(NullTest(column(TEXT))), rows(encoded)) == [False, True, True] * 4
+
+    def test_a_value_that_no_row_uses_cannot_make_it_fail(self) -> None:
+        encoded = pa.DictionaryArray.from_arrays(pa.array([0, 0, 0, 0, 0, 0, 0, 0]), pa.array(["7", "not a number"]))
+        number = Comparison(Operator.EQUAL, Cast(column(TEXT), INT), Constant(7, INT))
+        assert truth(only(number), rows(encoded)) == [True] * 8

@@ -103,7 +103,7 @@ class Evaluator:
         """Find the rows that may satisfy the filter; a predicate that fails on these rows is handed back."""
         if isinstance(rows, pa.Table):
             parts = [self.select(batch) for batch in rows.to_batches()]
-            left = {predicate for part in parts for predicate in part.residual} or self.residual
+            left = {*self.residual, *(predicate for part in parts for predicate in part.residual)}
             return Selection(pa.chunked_array([part.mask for part in parts], pa.bool_()), self._in_order(left))
         selecting = _Selecting(rows)
         for one in self._prepared:
