@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skipstone.catalog.location import Location
@@ -23,6 +23,7 @@ from skipstone.errors import InvalidInput
 from skipstone.layout.scheme import Layout, Scheme
 from skipstone.predicate.expression import Call, Column
 from skipstone.predicate.parsing import parse_filter
+from skipstone.store import reader as reader_module
 from skipstone.store.checksum import WHOLE_ROWS, checksums
 from skipstone.store.reader import file_blocks, read_blocks, stored_checksums
 from skipstone.store.statistics import Tracked
@@ -376,3 +377,34 @@ def test_spark_reads_the_files_as_they_are(location: Location, spark: SparkSessi
     assert checksums(frame.toArrow()) == tuple(
         (name, one) for name, one in written.checksums if not name.startswith("_skipstone")
     )
+
+
+def test_footers_are_kept_within_a_budget(location: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    footers = reader_module._Footers(budget=6)
+    monkeypatch.setattr(reader_module, "_FOOTERS", footers)
+    written = write_blocks(
+        target_for(location, PLAIN.schema, row_groups_per_file=1), pieces(PLAIN, range(100, 1000, 100))
+    )
+    assert len(written.blocks.files) == 10
+    for _ in range(2):
+        assert read_all(location, written, PLAIN.schema).equals(PLAIN)
+    assert len(footers._kept) == 3, "three files of one row group and two columns each"
+
+
+def test_lists_of_fixed_size_under_a_null_come_back(location: Location) -> None:
+    inside = pa.list_(pa.bool_(), 2)
+    kind = pa.struct([pa.field("x", inside, nullable=False), pa.field("y", inside)])
+    values = [None, {"x": [True, None], "y": None}, {"x": [False, True], "y": [None, False]}, None]
+    table = pa.table(
+        {"s": pa.array(values, kind), "l": pa.array([[None], [[True, False]], None, []], pa.list_(inside))}
+    )
+    found = read_all(location, write_blocks(target_for(location, table.schema), pieces(table, [])), table.schema)
+    assert found.to_pylist() == table.to_pylist()
+    assert found.schema == table.schema
+
+
+@pytest.mark.slow
+@settings(unhurried, max_examples=2_000)
+@given(tables(max_columns=5, max_rows=30), st.data())
+def test_many_random_tables_come_back_equal(table: pa.Table, data: st.DataObject) -> None:
+    test_random_tables_of_every_type_come_back_equal.hypothesis.inner_test(table, data)  # type: ignore[attr-defined]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import posixpath
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,8 @@ __all__ = ["FileBlocks", "file_blocks", "read_blocks", "stored_checksums"]
 BATCH_ROWS = 65_536
 """Rows of a batch at most, unless the caller says otherwise."""
 
-FOOTERS_KEPT = 256
-"""Footers kept parsed per process. Files never change, so a footer is never stale."""
+COLUMN_CHUNKS_KEPT = 300_000
+"""Parsed footers are kept per process up to so many column chunks in all, at about 900 bytes each (measured)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,7 @@ _ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), nullable=False)
 def _read_file(
     table: Location, read: FileBlocks, wanted: Sequence[tuple[pa.Field, str]], schema: pa.Schema, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
-    footer = _footer(table, read.file)
-    present = set(footer.schema.to_arrow_schema().names)
+    footer, present = _FOOTERS.of(table, read.file)
     columns = sorted({name for _, name in wanted if name in present})
     if not columns:
         yield from _rows_of_nulls(footer, read, schema, batch_rows)
@@ -123,10 +123,40 @@ def _rows_of_nulls(footer: Any, read: FileBlocks, schema: pa.Schema, batch_rows:
         left -= rows
 
 
-@functools.lru_cache(maxsize=FOOTERS_KEPT)
-def _footer(table: Location, path: str) -> Any:
-    with _open(table, path, None) as file:
-        return file.metadata
+class _Footers:
+    """The footers used last, parsed, with the names of the columns. Files never change, so none is ever stale."""
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._kept: OrderedDict[tuple[Location, str], tuple[Any, frozenset[str]]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def of(self, table: Location, path: str) -> tuple[Any, frozenset[str]]:
+        """Give the footer of a file and the names of its columns."""
+        key = (table, path)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        with _open(table, path, None) as file:
+            footer = file.metadata
+        found = (footer, frozenset(footer.schema.to_arrow_schema().names))
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = found
+                self._size += _column_chunks(footer)
+            while self._size > self._budget and len(self._kept) > 1:
+                _, (dropped, _) = self._kept.popitem(last=False)
+                self._size -= _column_chunks(dropped)
+        return found
+
+
+def _column_chunks(footer: Any) -> int:
+    return int(footer.num_columns * footer.num_row_groups)
+
+
+_FOOTERS = _Footers(COLUMN_CHUNKS_KEPT)
 
 
 def _open(table: Location, path: str, footer: Any) -> Any:

@@ -115,9 +115,10 @@ def _restored_lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _restored_fixed_lists(values: Any, kind: pa.DataType) -> pa.Array:
     lists = values if _is_list(values.type) else values.cast(pa.list_(values.type.value_field))
-    # A NULL has no items in a list and must have `list_size` of them here.
+    # A NULL has no items in a list and must have `list_size` of them here. The same goes for what lies under a NULL
+    # struct: it need not be NULL itself.
     items = restored(lists.flatten(), kind.value_type)
-    known = np.flatnonzero(lists.is_valid().to_numpy(zero_copy_only=False))
+    known = np.flatnonzero(pc.list_value_length(lists).fill_null(0).to_numpy() == kind.list_size)
     positions = np.full((len(lists), kind.list_size), UNKNOWN, dtype=np.int64)
     positions[known] = np.arange(len(items)).reshape(len(known), kind.list_size)
     flat = positions.reshape(-1)
