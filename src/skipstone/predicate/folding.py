@@ -311,11 +311,7 @@ def nearest_single(value: int | decimal.Decimal | float) -> float:
     # A double in between could be rounded twice, so the two neighbours are compared exactly.
     with numpy.errstate(over="ignore"):
         middle = numpy.float32(nearest_double(value))
-    candidates = [
-        numpy.nextafter(middle, numpy.float32(-math.inf)),
-        middle,
-        numpy.nextafter(middle, numpy.float32("inf")),
-    ]
+        candidates = [numpy.nextafter(middle, numpy.float32(towards)) for towards in (-math.inf, middle, math.inf)]
     best = min(candidates, key=lambda each: (abs(_as_fraction(each) - exact_fraction(value)), _last_bit(each)))
     return float(best)
 

@@ -28,7 +28,15 @@ from skipstone.predicate.datatypes import (
 from skipstone.predicate.expression import Constant
 from skipstone.predicate.words import words
 
-__all__ = ["CONTEXT_DEPENDENT_NAMES", "CONTEXT_DEPENDENT_NODES", "arithmetic_type", "result_type"]
+__all__ = [
+    "CONTEXT_DEPENDENT_NAMES",
+    "CONTEXT_DEPENDENT_NODES",
+    "KEPT_BY_NAME",
+    "WRITTEN_AS_READ",
+    "arithmetic_type",
+    "literal_decimal",
+    "result_type",
+]
 
 Types = Sequence[pa.DataType]
 Typing = Callable[[Types], pa.DataType | None]
@@ -197,3 +205,28 @@ CONTEXT_DEPENDENT_NAMES: Final = words(
     "lead ntile read_files reflect java_method try_reflect kll_sketch session_window is_member "
     "is_account_group_member ai_query secret try_secret http_request timeofday pg_sleep"
 )
+
+KEPT_BY_NAME: Final = words(
+    "aggregate array_append array_insert array_prepend array_remove array_size array_slice array_sort array_sum "
+    "bit_get cast_to_str_type char chr date_format element_at from_unixtime from_utc_timestamp getbit hex initcap "
+    "last_day ln localtime log log10 log2 lpad map map_from_arrays named_struct overlay parse_json pow power "
+    "reduce regexp_extract regexp_extract_all rpad sequence sha sha1 shiftleft shiftright shiftrightunsigned sign "
+    "signum size slice sort_array space str_to_map struct time_trunc to_char to_json to_number to_timestamp_ltz "
+    "to_timestamp_ntz to_unix_timestamp to_utc_timestamp to_varchar transform try_element_at try_to_number "
+    "try_to_timestamp unix_date unix_timestamp"
+)
+"""Functions that sqlglot knows but would write differently from how it read them; they are left alone instead."""
+
+WRITTEN_AS_READ: Final = words(
+    "Abs Acos Acosh AddMonths Array ArrayCompact ArrayContains ArrayDistinct ArrayExcept ArrayFilter "
+    "ArrayIntersect ArrayMax ArrayMin ArrayPosition ArrayToString ArraysZip Ascii Asin Asinh Atan Atan2 Atanh "
+    "BitLength BitmapBitPosition BitmapBucketNumber BitmapCount BitwiseCount Cbrt Ceil Coalesce Concat ConcatWs "
+    "Contains Cos Cosh Cot Csc DateFromUnixDate Day DayOfMonth DayOfWeek DayOfYear Dayname Decode DecodeCase "
+    "Degrees Elt Encode EndsWith EqualNull Exists Exp Factorial Flatten Floor Format FromBase32 FromBase64 "
+    "Greatest Hour If IsNan JSONKeys Least Left Length Levenshtein Lower MD5 MapContainsKey MapFromEntries "
+    "MapKeys Minute Month Monthname MonthsBetween Nanvl Negative NextDay Nullif Nvl2 ParseUrl Pi Quarter Radians "
+    "RegexpCount RegexpInstr RegexpReplace RegexpSplit RegexpSubstr Repeat Replace Reverse Right Rint Round SHA2 "
+    "Sec Second Sin Sinh Soundex SplitPart Sqrt StartsWith Substring SubstringIndex Tan Tanh ToBase32 ToBase64 "
+    "ToBinary Translate Typeof Unhex UnixMicros UnixMillis UnixSeconds Upper WeekOfYear WidthBucket Year"
+)
+"""Function nodes that sqlglot writes for Spark under the name, and with the arguments, under which it read them."""

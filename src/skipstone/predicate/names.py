@@ -30,14 +30,17 @@ class Names:
         for field in schema:
             self._by_name.setdefault(self._fold(field.name), []).append(Column(field.name, field.type))
 
-    def find(self, parts: Sequence[str]) -> Expression:
-        """Find a column by one name, or a field by a path of names, with or without the table's name before it."""
+    def find(self, parts: Sequence[str], where: str = "the schema") -> Expression:
+        """Find a column by one name, or a field by a path of names, with or without the table's name before it.
+
+        `where` tells a reader of the error what was asked for, and at which place of the text.
+        """
         # A path that begins with a column wins over the table's name, but only if all of the path is there.
         for first in range(len(parts)):
             found = self._path(parts[first:])
             if found is not None:
                 return found
-        raise ColumnNotFound.among(self._blame(parts), self.available)
+        raise ColumnNotFound.among(self._blame(parts), self.available, where=where)
 
     def _path(self, parts: Sequence[str]) -> Expression | None:
         columns = self._by_name.get(self._fold(parts[0]))

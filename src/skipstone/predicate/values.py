@@ -35,7 +35,7 @@ from skipstone.predicate.folding import (
 from skipstone.predicate.functions import arithmetic_type, literal_decimal, result_type
 from skipstone.predicate.names import Names
 
-__all__ = ["NotUnderstood", "Values", "column_parts"]
+__all__ = ["NotUnderstood", "Values", "asked_at", "column_parts"]
 
 
 class NotUnderstood(Exception):
@@ -61,7 +61,7 @@ class Values:
         return handler(self, node)
 
     def column(self, node: exp.Column) -> Expression:
-        return self.names.find(column_parts(node))
+        return self.names.find(column_parts(node), asked_at(node))
 
     def dot(self, node: exp.Dot) -> Expression:
         if not isinstance(node.expression, exp.Identifier):
@@ -300,6 +300,16 @@ def column_parts(node: exp.Column) -> list[str]:
     return [part.name for part in node.parts]
 
 
+def asked_at(node: exp.Column) -> str:
+    """Say for an error where a column was looked for, with its place in the text if it is known."""
+    place = node.this.meta if isinstance(node.this, exp.Identifier) else {}
+    line, end = place.get("line"), place.get("col")
+    if line is None or end is None:
+        return "the schema"
+    quotes = 2 if node.this.args.get("quoted") else 0
+    return f"the schema (line {line}, column {max(end - len(node.name) - quotes + 1, 1)})"
+
+
 def _known(found: Constant | None) -> Constant:
     if found is None:
         raise NotUnderstood
@@ -375,7 +385,7 @@ _SIMPLE: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.StrPosition: ("instr", ("this", "substr")),
 }
-_HARMLESS: Final = frozenset({"safe", "coalesce", "is_nvl", "is_null"})
+_HARMLESS: Final = frozenset({"safe", "is_nvl", "is_null"})
 _TYPES: Final = {
     exp.DType.BOOLEAN: BOOLEAN,
     exp.DType.TINYINT: pa.int8(),

@@ -134,7 +134,10 @@ class DuckDBWriter(Writer):
             raise _refused(f"{value.name} of {left.type} and {right.type}", "Spark rounds the result in its own way")
         if value.name == "mod" and not exact:
             raise _refused("% of floating numbers", "an infinite one gives an error there")
-        a, b = (self._as(side, value.type) if not exact else self.operand(side) for side in (left, right))
+        a, b = (
+            self.operand(side) if pa.types.is_decimal(value.type) else self._as(side, value.type)
+            for side in value.arguments
+        )
         if value.name in ("div", "mod"):
             b = f"nullif({b}, 0)"  # where Spark gives NULL or an error, DuckDB gives an infinity or an error
         return f"{a} {_OPERATORS[value.name]} {b}"
@@ -147,7 +150,7 @@ class DuckDBWriter(Writer):
 
     def _constant_as(self, value: Constant, type_: pa.DataType) -> str:
         assert isinstance(value.value, (int, float, decimal.Decimal))
-        return self.constant(Constant(float(value.value), type_))
+        return self.constant(Constant(float(value.value) if pa.types.is_floating(type_) else value.value, type_))
 
     def call(self, value: Call) -> str:
         write = _CALLS.get(value.name)
