@@ -101,6 +101,19 @@ class TestFloats:
         not_in_list = InSet(column(DOUBLE), in_list.values, negated=True)
         assert truth(only(not_in_list), self.values) == [True, False, False, True, None]
 
+    @pytest.mark.parametrize("type_", [pa.float32(), DOUBLE])
+    def test_nan_is_one_value_whatever_its_bits(self, type_: pa.DataType) -> None:
+        """The opposite of NaN has another sign bit, and a division another payload."""
+        single = np.array([0x7FC00000, 0xFFC00000, 0x7FC00005], np.uint32).view(np.float32)
+        double = np.array([0x7FF8 << 48, 0xFFF8 << 48, (0x7FF8 << 48) + 5], np.uint64).view(np.float64)
+        values = rows(pa.array(double if type_ == DOUBLE else single))
+        listed = tuple(Constant(one, type_) for one in (NAN, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0))
+        assert truth(only(InSet(column(type_), listed)), values) == [True, True, True]
+        assert truth(only(InSet(column(type_), listed, negated=True)), values) == [False, False, False]
+        assert truth(compared("=", NAN, type_), values) == [True, True, True]
+        both = pa.table({"c": values["c"], "d": values["c"].take(pa.array([1, 2, 0]))})
+        assert truth(only(Comparison(Operator.NULL_SAFE_EQUAL, column(type_), column(type_, "d"))), both) == [True] * 3
+
     def test_a_float_column_and_a_double_constant_meet_as_doubles(self) -> None:
         values = rows([np.float32(0.1), np.float32(0.5)], pa.float32())
         assert truth(compared("=", 0.1, DOUBLE, pa.float32()), values) == [False, False]

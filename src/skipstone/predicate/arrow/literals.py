@@ -230,11 +230,20 @@ def _lookup(members: list[pa.Scalar], type_: pa.DataType) -> Callable[[Datum], D
         return lambda values: _any_equal(values, members)
     if family is Family.BOOLEAN:
         return lambda values: _any_equal(values, members)
-    plain = [member.as_py() if family is Family.FLOAT else member for member in members]
-    if family is Family.FLOAT and any(value == 0 for value in plain):
-        plain += [0.0, -0.0]  # the hash table keeps the two zeros apart; NaN it finds
-    table = pa.array(plain, type_)
+    if family is Family.FLOAT:
+        return _float_lookup([member.as_py() for member in members], type_)
+    table = pa.array(members, type_)
     return lambda values: pc.is_in(values, value_set=table)
+
+
+def _float_lookup(members: list[float], type_: pa.DataType) -> Callable[[Datum], Datum]:
+    """Find floats by a hash table, which tells the two zeros apart, and one NaN from another by its bits."""
+    plain = [member for member in members if member == member]
+    wants_nan = len(plain) < len(members)
+    table = pa.array([*plain, 0.0, -0.0] if 0.0 in plain else plain, type_)
+    if not wants_nan:
+        return lambda values: pc.is_in(values, value_set=table)
+    return lambda values: pc.or_(pc.is_in(values, value_set=table), pc.fill_null(pc.is_nan(values), False))
 
 
 def _any_equal(values: Datum, members: list[pa.Scalar]) -> Datum:
