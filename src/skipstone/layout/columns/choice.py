@@ -1,0 +1,92 @@
+"""The copies that queries read, where columns have several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skipstone.layout.columns.choice_kernels import Copies, choose_copies, new_beam
+from skipstone.layout.columns.problem import compressed
+from skipstone.layout.columns.seek import SeekProfile
+
+WIDTH = 512
+"""States that a choice may carry before it is cut: enough to be exact for some ten columns with replicas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a query reads: a position of the stored order for each of its columns, and what that costs.
+
+    `exact` says that no other choice is cheaper (for a profile that grows with the distance); otherwise it is the
+    best that was found.
+    """
+
+    positions: tuple[int, ...]
+    cost: float
+    exact: bool
+
+
+class StoredOrder:
+    """Columns as they are stored, some of them several times, ready to say what a query should read.
+
+    >>> from skipstone.layout.columns.seek import LinearSeek
+    >>> order = StoredOrder(np.array([1e6, 2e6, 4e6]), [0, 2, 1, 0], LinearSeek())
+    >>> order.choose([0, 1])
+    Choice(positions=(3, 2), cost=0.0, exact=True)
+    >>> order.choose([0, 2])
+    Choice(positions=(0, 1), cost=0.0, exact=True)
+    """
+
+    def __init__(self, sizes: NDArray[np.float64], stored: Sequence[int], profile: SeekProfile) -> None:
+        self._seek = profile.compiled()
+        self._start = np.zeros(len(stored) + 1)
+        np.cumsum(sizes[list(stored)], out=self._start[1:])
+        self._positions: list[list[int]] = [[] for _ in sizes]
+        for position, column in enumerate(stored):
+            self._positions[column].append(position)
+
+    def choose(self, columns: Sequence[int], start_from: Sequence[int] | None = None) -> Choice:
+        """The copy to read of each of these columns, no worse than the choice `start_from` where one is given."""
+        units = self._units(columns)
+        number = {column: index for index, column in enumerate(columns)}
+        # A unit is read as one long item: nothing lies between its columns, wherever they are stored.
+        first, copies = compressed(_consecutive([len(self._positions[unit[0]]) for unit in units]))
+        begin = np.array([self._start[p] for unit in units for p in self._positions[unit[0]]])
+        end = np.array([self._start[p + 1] for unit in units for p in self._positions[unit[-1]]])
+        chosen = first[:-1].copy()
+        if start_from is not None:
+            for index, unit in enumerate(units):
+                chosen[index] += self._positions[unit[0]].index(start_from[number[unit[0]]])
+        reads = np.arange(len(units), dtype=np.int32)
+        beam = new_beam(WIDTH, len(copies) + len(units))
+        cost, exact = choose_copies(self._seek, Copies(first, copies), begin, end, reads, beam, chosen)
+        positions = [0] * len(columns)
+        for index, unit in enumerate(units):
+            for column in unit:
+                positions[number[column]] = self._positions[column][chosen[index] - first[index]]
+        return Choice(tuple(positions), float(cost), bool(exact))
+
+    def _units(self, columns: Sequence[int]) -> list[list[int]]:
+        """Cut the columns into sequences that are stored one behind the other wherever they are stored."""
+        ordered = sorted(columns, key=lambda column: self._positions[column][0])
+        units: list[list[int]] = []
+        for column in ordered:
+            here = self._positions[column]
+            if units:
+                before = self._positions[units[-1][-1]]
+                if len(before) == len(here) and all(p + 1 == q for p, q in zip(before, here, strict=True)):
+                    units[-1].append(column)
+                    continue
+            units.append([column])
+        return units
+
+
+def _consecutive(lengths: Sequence[int]) -> list[list[int]]:
+    lists, at = [], 0
+    for length in lengths:
+        lists.append(list(range(at, at + length)))
+        at += length
+    return lists
