@@ -7,10 +7,15 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# How long an example takes is the machine's affair: the first one compiles, and the machine may be busy.
+hypothesis.settings.register_profile("skipstone", deadline=None)
+hypothesis.settings.load_profile("skipstone")
 
 
 @pytest.fixture(scope="session")
