@@ -39,7 +39,8 @@ def by_duckdb(rows: pa.Table, query: str) -> pa.Table:
     """Ask DuckDB, the second opinion."""
     with duckdb.connect() as connection:
         connection.register("rows", rows)
-        return connection.execute(query).to_arrow_table()
+        found: pa.Table = connection.sql(query).to_arrow_table()
+        return found
 
 
 def lay_out(table: Table, chance: random.Random, *, layouts: int) -> None:
