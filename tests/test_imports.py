@@ -13,7 +13,9 @@ import pytest
 import skipstone
 
 SOURCE = Path(skipstone.__file__).parent
-ORDER = ("errors", "predicate", "workload", "layout", "catalog", "store", "scan", "relayout", "spark", "lake", "cli")
+ORDER = (
+    "errors", "predicate", "workload", "layout", "catalog", "store", "scan", "relayout", "spark", "lake", "cli", "__main__",
+)  # fmt: skip
 """A module imports only from its own package and from those to the left of it."""
 
 CORE = ("predicate", "workload", "layout", "catalog", "store", "scan")

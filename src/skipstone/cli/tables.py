@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +22,19 @@ from skipstone.relayout.advising import Advice
 from skipstone.scan.explain import text as explanation
 from skipstone.workload.reading import Workload
 
-__all__ = ["register"]
+__all__ = [
+    "advise",
+    "append",
+    "create",
+    "explain",
+    "export",
+    "history",
+    "optimize",
+    "query",
+    "restore",
+    "show",
+    "vacuum",
+]
 
 LakeAt = Annotated[str, typer.Argument(metavar="LAKE", help="The directory of tables: a path or a URI.")]
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table's name.")]
@@ -41,25 +53,6 @@ Clustering = Annotated[
     str, typer.Option(help="auto, or one of: none, sort, zorder, hilbert, range, ward, ward-queries, qdtree.")
 ]
 BlockRows = Annotated[int, typer.Option(help="Rows of a block, at least.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to an application."""
-    commands: Sequence[tuple[str, Callable[..., None]]] = (
-        ("create", create),
-        ("append", append),
-        ("advise", advise),
-        ("optimize", optimize),
-        ("query", query),
-        ("explain", explain),
-        ("show", show),
-        ("history", history),
-        ("restore", restore),
-        ("vacuum", vacuum),
-        ("export", export),
-    )
-    for name, command in commands:
-        app.command(name)(command)
 
 
 def create(
@@ -109,7 +102,10 @@ def advise(
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what each layout would read for a workload, and which one pays; nothing is written."""
+    """Say what each layout would read for a workload, and which one pays.
+
+    Nothing is written.
+    """
     found = _lake(lake, spark, storage_option).table(table)
     with Bars(quiet=as_json) as bars:
         advice = _advice(found, workload, dialect, clustering, block_rows, sample_rows, seed, bars)
@@ -179,7 +175,10 @@ def explain(
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which blocks a query would read, which it would skip, and why; nothing is read."""
+    """Say which blocks a query would read, which it would skip, and why.
+
+    Nothing is read.
+    """
     reports = _lake(lake, False, storage_option).explain(sql)
     if as_json:
         _print_json([dataclasses.asdict(one) for one in reports])
