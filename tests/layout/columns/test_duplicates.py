@@ -139,5 +139,5 @@ def test_readers_that_know_only_the_originals_pay_for_seeking_over_the_duplicate
 @pytest.mark.parametrize("headroom", [-0.1, float("nan"), float("inf")])
 def test_what_is_no_headroom_is_refused(headroom: float) -> None:
     for search in DUPLICATIONS.values():
-        with pytest.raises(InvalidInput, match=r"is no share of the table's bytes; 0\.05 allows 5 percent more"):
+        with pytest.raises(InvalidInput, match=r"is not a share of the table's bytes; 0\.05 allows 5 percent more"):
             search(scattered(), list(range(48)), headroom, PowerSeek(), Effort(moves=1), 1)

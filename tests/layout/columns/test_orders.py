@@ -148,8 +148,10 @@ def test_progress_never_gets_worse_and_ends_at_the_answer() -> None:
 
 
 def test_a_budget_of_time_is_kept() -> None:
-    found = ORDERS["sweep"](scattered(), PowerSeek(), Effort(seconds=0.3), 1)
-    assert found.seconds < 1.5
+    seen: list[Progress] = []
+    ORDERS["sweep"](scattered(), PowerSeek(), Effort(seconds=0.3, progress=seen.append), 1)
+    assert len(seen) > 2
+    assert all(progress.seconds < 0.3 for progress in seen[:-1]), "Nothing begins once the time is over"
 
 
 def test_effort_that_finds_nothing_is_refused() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -106,19 +104,3 @@ def test_an_unknown_column_is_named() -> None:
         redirector.redirect(["a", "b", "a"])
     with pytest.raises(InvalidInput, match="no column to redirect"):
         redirector.redirect([])
-
-
-def test_a_thousand_columns_and_four_thousand_queries_answer_within_a_millisecond() -> None:
-    rng = np.random.default_rng(2)
-    sizes = wide_table(1000, 100, 2)
-    queries = [ColumnQuery(tuple(f"c{n}" for n in rng.choice(1000, 12, replace=False))) for _ in range(4000)]
-    redirector = Redirector(sizes, queries)
-    asked = [[f"c{n}" for n in rng.choice(1000, 30, replace=False)] for _ in range(200)]
-    asked += [list(query.columns[:9]) for query in queries[:200]] + [list(query.columns) for query in queries[:200]]
-    seconds = []
-    for columns in asked:
-        started = time.perf_counter()
-        redirector.redirect(columns)
-        seconds.append(time.perf_counter() - started)
-    # Other work on the machine may hold single calls up; the typical one is what is claimed.
-    assert np.median(seconds) < 0.001

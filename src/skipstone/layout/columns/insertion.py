@@ -72,7 +72,7 @@ def insertion(
     _refine(copied, state, Watch(Effort(moves=1)), swaps=1)
     with Watch(effort) as watch:
         _insert_replicas(copied, limit, state, watch)
-        while watch.goes_on():
+        while len(copied.order) > 1 and watch.goes_on():
             _refine(copied, state, watch)
     # The copies that queries read may be a better choice by now, which may leave others unread.
     copied.settle()
