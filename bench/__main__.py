@@ -1,4 +1,4 @@
-"""The command line of the benchmarks: list, run, compare, results."""
+"""The command line of the benchmarks: list, run, compare, demo, results."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from bench.render import cell, print_report, results_page, write_report
 from bench.report import read_report
 
 REMARKS = ROOT / "bench" / "remarks.toml"
+DEMO_SCALE = 0.3
 RESULTS = ROOT / "bench" / "RESULTS.md"
 
 
@@ -51,6 +52,11 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("before", type=Path, metavar="A.json")
     comparing.add_argument("after", type=Path, metavar="B.json")
     comparing.set_defaults(command=_compare)
+
+    showing = commands.add_parser("demo", help="generate TPC-H, lay it out, show what queries read before and after")
+    showing.add_argument("--scale", type=float, default=DEMO_SCALE, help=f"scale factor, {DEMO_SCALE:g} by default")
+    showing.add_argument("--seed", type=int, default=1)
+    showing.set_defaults(command=_demo)
 
     collecting = commands.add_parser("results", help="write RESULTS.md from the reports in directories")
     collecting.add_argument("directories", type=Path, nargs="+", metavar="DIR")
@@ -87,6 +93,16 @@ def _run(asked: argparse.Namespace, console: Console) -> int:
     written = write_report(report, out)
     print_report(report, console)
     console.print(f"written: {written}", style="dim", soft_wrap=True, highlight=False)
+    return 0
+
+
+def _demo(asked: argparse.Namespace, console: Console) -> int:
+    # The demonstration needs Spark, which the other commands should not have to load.
+    from bench.demo import demonstrate
+
+    if asked.scale <= 0:
+        raise ValueError(f"--scale must be above zero, not {asked.scale:g}")
+    demonstrate(asked.scale, asked.seed, console)
     return 0
 
 

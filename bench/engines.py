@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -101,6 +103,8 @@ def spark_session(threads: int = 2, memory: str = "4g") -> Any:
     """Start, or find, a local Spark session with the settings of all our measurements."""
     from pyspark.sql import SparkSession
 
+    # Workers are found through PATH otherwise, and then lack the packages of the virtual environment.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": memory,
