@@ -45,6 +45,10 @@ NAMES_LISTED = 12
 """A message lists at most this many names; a longer list is cut and says by how much."""
 
 
+WIDTH = 100
+"""A line of the user's text is shown with at most so many letters, those around the place in question."""
+
+
 class SkipstoneError(Exception):
     """Base class of everything that Skipstone raises on purpose."""
 
@@ -74,8 +78,8 @@ class InvalidQuery(SkipstoneError, ValueError):
         if line is None or column is None:
             return cls(f"{reason}\n  {_shorten(sql)}", sql=sql)
         lines = sql.splitlines() or [""]
-        shown = lines[min(line, len(lines)) - 1]
-        pointer = " " * (column - 1) + "^"
+        shown, place = _around(lines[min(line, len(lines)) - 1].replace("\t", " "), column - 1)
+        pointer = " " * place + "^"
         return cls(
             f"{reason} (line {line}, column {column})\n  {shown}\n  {pointer}", line=line, column=column, sql=sql
         )
@@ -199,6 +203,23 @@ def listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:NAMES_LISTED])
     rest = len(names) - NAMES_LISTED
     return f"{shown}, ... and {rest} more" if rest > 0 else shown
+
+
+def _around(line: str, place: int) -> tuple[str, int]:
+    """Cut a long line to what stands around a place, and say where the place is in that.
+
+    >>> _around("a" * 500, 250) == ("..." + "a" * 94 + "...", 50)
+    True
+    """
+    if len(line) <= WIDTH:
+        return line, place
+    start = max(0, min(place - WIDTH // 2, len(line) - WIDTH))
+    shown = line[start : start + WIDTH]
+    if start > 0:
+        shown = "..." + shown[3:]
+    if start + WIDTH < len(line):
+        shown = shown[:-3] + "..."
+    return shown, place - start
 
 
 def _shorten(text: str, width: int = 160) -> str:
