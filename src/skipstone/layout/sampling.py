@@ -1,4 +1,4 @@
-"""What becomes of a sample of rows when the whole chunk is sorted and cut into blocks."""
+"""How sorted rows are cut into blocks, and what becomes of a sample of rows when the whole chunk is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from skipstone.layout.vectors import Bits, union_of_words, unpack, words
 
-__all__ = ["held_by_blocks", "sampled_blocks", "shuffled"]
+__all__ = ["held_by_blocks", "joined", "sampled_blocks", "shuffled"]
 
 
 def sampled_blocks(
@@ -27,7 +27,7 @@ def sampled_blocks(
     sorted_rows = np.lexsort((order, group))
     sizes = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(group[sorted_rows]) != 0, [True]])))
     fills = block_rows * len(group) / max(rows, 1)
-    spans = _joined(sizes, fills)
+    spans = joined(sizes, fills)
     blocks = np.maximum(1, np.floor(spans / fills + 1e-9).astype(np.int64))
     first = np.cumsum(blocks) - blocks
     within = np.arange(len(group)) - np.repeat(np.cumsum(spans) - spans, spans)
@@ -36,8 +36,12 @@ def sampled_blocks(
     return answer
 
 
-def _joined(sizes: NDArray[np.int64], fills: float) -> NDArray[np.int64]:
-    """Join sizes that do not fill a block with those that follow."""
+def joined(sizes: NDArray[np.int64], fills: float) -> NDArray[np.int64]:
+    """Join groups that do not fill a block with those that follow; what is left at the end joins what stands before.
+
+    >>> joined(np.array([5, 1, 1, 4, 2]), 3.0).tolist()
+    [5, 8]
+    """
     spans: list[int] = []
     pending = 0
     for size in sizes.tolist():

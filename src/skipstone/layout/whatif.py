@@ -1,8 +1,9 @@
 """What a layout would read, told from a sample: no row is moved to find out.
 
-The rows of a sample are put where a router would put them and cut into as many blocks as the whole would have. Block
-vectors and bounds of those blocks then skip as the real ones will, by both mechanisms together. An estimate leans to
-the low side where a query's rows are too rare for the sample to hold one in each block that has them.
+The rows of a sample are put where a router would put them and cut into as many blocks as the whole would have
+(`skipstone.layout.sampling`). Block vectors and bounds of those blocks then skip as the real ones will, by both
+mechanisms together. An estimate leans to the low side where a query's rows are too rare for the sample to hold one in
+each block that has them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skipstone.errors import CannotEvaluate
-from skipstone.layout.clustering.routing import Routing
 from skipstone.layout.vectors import Bits, unions
 from skipstone.predicate.bounds import prepare
 from skipstone.predicate.evaluation import select, value
@@ -25,7 +25,7 @@ from skipstone.predicate.implication import implication_matrix
 from skipstone.predicate.literal import Conjunction
 from skipstone.predicate.printing import sql
 
-__all__ = ["SampledBlocks", "Shares", "matching_shares", "sampled_blocks"]
+__all__ = ["SampledBlocks", "Shares", "describe_blocks", "matching_shares"]
 
 Shares = npt.NDArray[np.float64]
 """For each filter the estimated share of the rows that a query with it reads."""
@@ -65,19 +65,14 @@ class SampledBlocks:
         return shares
 
 
-def sampled_blocks(
+def describe_blocks(
     sample: pa.Table,
     bits: Bits,
     features: Sequence[Conjunction],
-    routing: Routing,
+    block: npt.NDArray[np.int64],
     tracked: Sequence[Expression],
-    *,
-    block_count: int,
 ) -> SampledBlocks:
-    """Cut a routed sample into about `block_count` blocks, group by group, and describe them."""
-    order = np.lexsort((np.arange(len(routing.group)), routing.order, routing.group))
-    block = np.empty(len(order), np.int64)
-    block[order] = _cut(routing.group[order], max(1, block_count))
+    """Describe the blocks that sampled rows fall into, as a catalog would: `block` numbers the block of each row."""
     count = int(block.max(initial=-1)) + 1
     known = {}
     for expression in tracked:
@@ -92,20 +87,6 @@ def matching_shares(sample: pa.Table, filters: Sequence[Conjunction]) -> Shares:
     matching = [pc.sum(select(condition, sample).mask).as_py() or 0 for condition in filters]
     shares: Shares = np.asarray(matching, np.float64) / max(1, sample.num_rows)
     return shares
-
-
-def _cut(groups: npt.NDArray[np.int32], block_count: int) -> npt.NDArray[np.int64]:
-    """Number the blocks of rows sorted by group: each group is cut into its share of the blocks, at least one."""
-    if len(groups) == 0:
-        return np.empty(0, np.int64)
-    per_block = len(groups) / block_count
-    starts = np.append(0, np.flatnonzero(groups[1:] != groups[:-1]) + 1)
-    sizes = np.diff(np.append(starts, len(groups)))
-    # The half compensates for groups that the sample shows a little smaller than they are.
-    pieces = np.maximum(1, np.floor(sizes / per_block + 0.1)).astype(np.int64)
-    within = np.arange(len(groups)) - np.repeat(starts, sizes)
-    piece = within * np.repeat(pieces, sizes) // np.repeat(sizes, sizes)
-    return np.repeat(np.cumsum(pieces) - pieces, sizes) + piece
 
 
 def _bounds(sample: pa.Table, expression: Expression, block: npt.NDArray[np.int64], count: int) -> _Bounds | None:

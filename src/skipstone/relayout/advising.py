@@ -19,8 +19,9 @@ from skipstone.errors import InvalidInput, LayoutInfeasible
 from skipstone.layout.clustering import clustering
 from skipstone.layout.clustering.conditions import true_rows
 from skipstone.layout.clustering.routing import ClusteringProblem
+from skipstone.layout.sampling import sampled_blocks
 from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
-from skipstone.layout.whatif import matching_shares, sampled_blocks
+from skipstone.layout.whatif import describe_blocks, matching_shares
 from skipstone.predicate.literal import Conjunction
 from skipstone.predicate.printing import sql
 from skipstone.relayout.executor import Executor, Progress
@@ -277,14 +278,8 @@ def _try(
     routing = router.route(_one_batch(sample), bits)
     known: list[Conjunction] = [*filters, *(one for one in router.used if one not in set(filters))]
     tracked = tracked_expressions(sample.schema, [query.filter for query in training])
-    blocks = sampled_blocks(
-        sample,
-        true_rows(known, sample),
-        known,
-        routing,
-        [one.expression for one in tracked],
-        block_count=max(1, rows // wishes.block_rows),
-    )
+    block = sampled_blocks(routing.group, routing.order, rows=rows, block_rows=wishes.block_rows)
+    blocks = describe_blocks(sample, true_rows(known, sample), known, block, [one.expression for one in tracked])
     return _Trial(spec, blocks.read_shares([query.filter for query in judge.queries]))
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from skipstone.layout.sampling import joined
+
 __all__ = ["block_ends"]
 
 
@@ -28,22 +30,8 @@ def block_ends(groups: npt.NDArray[np.int32], block_rows: int) -> npt.NDArray[np
     run_ends = np.append(np.flatnonzero(groups[1:] != groups[:-1]) + 1, len(groups))
     ends: list[npt.NDArray[np.int64]] = []
     start = 0
-    for span_end in _spans(run_ends, block_rows):
-        count = max(1, (span_end - start) // block_rows)
-        ends.append(start + (np.arange(1, count + 1) * (span_end - start)) // count)
-        start = span_end
+    for span in joined(np.diff(run_ends, prepend=0), block_rows).tolist():
+        count = max(1, span // block_rows)
+        ends.append(start + (np.arange(1, count + 1) * span) // count)
+        start += span
     return np.concatenate(ends).astype(np.int64)
-
-
-def _spans(run_ends: npt.NDArray[np.int64], block_rows: int) -> list[int]:
-    """Join runs that are too short for a block with what follows them; the last joins what stands before it."""
-    spans: list[int] = []
-    start = 0
-    for end in run_ends.tolist():
-        if end - start >= block_rows:
-            spans.append(end)
-            start = end
-    if not spans:
-        return [int(run_ends[-1])]
-    spans[-1] = int(run_ends[-1]) if spans[-1] != run_ends[-1] else spans[-1]
-    return spans
