@@ -63,7 +63,9 @@ def scheme() -> Scheme:
     features = tuple(parse_filter(text, SCHEMA) for text in texts)
     spec = ClusteringSpec("qdtree", (("blocks", 3), ("share", 0.5), ("soft", True), ("why", "x")))
     layouts = (
-        Layout(("t", "a"), (0, 2), frozenset("t"), spec, (("a copy", "a"),)),
+        Layout(
+            ("t", "a"), (0, 2), frozenset("t"), spec, (("_skipstone_copy1_a", "a"),), ("_skipstone_copy1_a", "t", "a")
+        ),
         Layout(("a", "B c"), (1,), frozenset(["a", "B c"])),
     )
     return Scheme(layouts, features).validate(SCHEMA.names)

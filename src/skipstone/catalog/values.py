@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skipstone.errors import InvalidInput, SnapshotNotFound
-from skipstone.layout.scheme import Scheme
+from skipstone.layout.scheme import RESERVED_PREFIX, ROW_ID, Scheme
 
 __all__ = [
     "BLOCK_SCHEMA",
@@ -45,12 +45,6 @@ __all__ = [
     "new_chunk_name",
     "require_chunk_name",
 ]
-
-RESERVED_PREFIX = "_skipstone_"
-"""No column of a table may begin so, in any case: the physical columns that we add do."""
-
-ROW_ID = "_skipstone_row_id"
-"""The physical column of row ids, in files of layouts whose scheme needs them."""
 
 CLUSTERED = 0
 """The part of a layout whose rows are clustered by its features and that has all its columns."""
@@ -521,12 +515,12 @@ def require_chunk_name(name: str) -> str:
 
 
 def new_chunk_name() -> str:
-    """A name that no other chunk has; names made later sort later.
+    """A name that no other chunk has; names made later, by a microsecond at least, sort later.
 
     >>> len(new_chunk_name())
     21
     """
-    return f"{time.time_ns() // 1_000_000:012x}-{secrets.token_hex(4)}"
+    return f"{time.time_ns() // 1_000:014x}-{secrets.token_hex(3)}"
 
 
 def fixed_lists(matrix: Ints) -> pa.Array:

@@ -19,7 +19,13 @@ from dataclasses import dataclass, field
 from skipstone.errors import InvalidInput, listed
 from skipstone.predicate.literal import Conjunction
 
-__all__ = ["ClusteringSpec", "Layout", "Scheme"]
+__all__ = ["RESERVED_PREFIX", "ROW_ID", "ClusteringSpec", "Layout", "Scheme"]
+
+RESERVED_PREFIX = "_skipstone_"
+"""No column of a table may begin so, in any case: the physical columns that we add do."""
+
+ROW_ID = "_skipstone_row_id"
+"""The physical column of row ids, in files of layouts whose scheme needs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,8 @@ class Layout:
 
     `columns` is the stored order. `features` are positions in the scheme's features, ascending. Master columns hold the
     values of all rows of the chunk; a layout without masters holds just the rows that satisfy one of its features.
-    `duplicates` are further physical columns (stored name, source column) that the schema never shows.
+    `duplicates` are further physical columns (stored name, source column) that the schema never shows; `order` then says
+    where among the columns they are stored, and without it they come last.
     """
 
     columns: tuple[str, ...]
@@ -47,6 +54,17 @@ class Layout:
     masters: frozenset[str] = frozenset()
     clustering: ClusteringSpec = field(default_factory=ClusteringSpec)
     duplicates: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The physical columns in stored order, without row ids.
+
+        >>> copy = "_skipstone_copy1_a"
+        >>> Layout(("a", "b"), duplicates=((copy, "a"),)).stored
+        ('a', 'b', '_skipstone_copy1_a')
+        """
+        return self.order or (*self.columns, *(stored for stored, _ in self.duplicates))
 
     @property
     def holds_all_rows(self) -> bool:
@@ -109,3 +127,29 @@ def _validate_layout(number: int, layout: Layout, known: frozenset[str], feature
         )
     if not layout.masters and not layout.features:
         raise InvalidInput(f"{here} has neither masters nor features, so no row would be in it")
+    _validate_duplicates(here, layout)
+
+
+def _validate_duplicates(here: str, layout: Layout) -> None:
+    # A name that a column of the table could have, now or later, would make that column read the duplicate's values.
+    clashing = [stored for stored, _ in layout.duplicates if not stored.startswith(RESERVED_PREFIX) or stored == ROW_ID]
+    if clashing:
+        raise InvalidInput(
+            f"{here} stores duplicates under names that columns may have: {listed(clashing)}. "
+            f'Hint: begin each with "{RESERVED_PREFIX}copy"'
+        )
+    sources = sorted({source for _, source in layout.duplicates} - set(layout.columns))
+    if sources:
+        raise InvalidInput(f"{here} repeats columns that it does not store: {listed(sources)}")
+    names = Counter((*layout.columns, *(stored for stored, _ in layout.duplicates)))
+    doubled = sorted(name for name, count in names.items() if count > 1)
+    if doubled:
+        raise InvalidInput(f"{here} stores several columns under one name: {listed(doubled)}")
+    if layout.order and (
+        Counter(layout.order) != names
+        or [name for name in layout.order if name in set(layout.columns)] != list(layout.columns)
+    ):
+        raise InvalidInput(
+            f"{here} must say for each of its {len(names)} physical columns, once, where it is stored, "
+            f"with columns in their own order; it has: {listed(layout.order)}"
+        )

@@ -57,8 +57,9 @@ def read_blocks(
 ) -> Iterator[pa.RecordBatch]:
     """Read the columns of `schema`, with its names, order and types, from chosen blocks.
 
-    `stored` names the physical column to read for a column where that is a duplicate. A column that a file does not
-    have was added to the table later and is NULL there. With `row_ids` the last column of every batch is `ROW_ID`.
+    `stored` names the physical column to read for a column where that is a duplicate; a file that does not have the
+    duplicate gives the column itself. A column that a file does not have was added to the table later and is NULL
+    there. With `row_ids` the last column of every batch is `ROW_ID`.
     """
     physical = stored or {}
     wanted = [(field, physical.get(field.name, field.name)) for field in schema]
@@ -72,14 +73,22 @@ def read_blocks(
 
 
 def stored_checksums(
-    table: Location, blocks: Blocks, schema: pa.Schema, *, whole_rows: Sequence[str] = ()
+    table: Location,
+    blocks: Blocks,
+    schema: pa.Schema,
+    *,
+    whole_rows: Sequence[str] = (),
+    stored: Mapping[str, str] | None = None,
 ) -> Checksums:
-    """Checksum what blocks hold on disk, row ids included; `schema` names columns that all of them have."""
+    """Checksum what blocks hold on disk, row ids included; `schema` names columns that all of them have.
+
+    With `stored`, the duplicates named there are what is read for their columns.
+    """
     reads = file_blocks(blocks.rows["file"].to_pylist(), blocks.rows["row_group"].to_pylist())
     row_ids = ROW_ID in blocks.columns
     rows = (*whole_rows, ROW_ID) if whole_rows and row_ids else whole_rows
     return merge_checksums(
-        checksums(batch, whole_rows=rows) for batch in read_blocks(table, reads, schema, row_ids=row_ids)
+        checksums(batch, whole_rows=rows) for batch in read_blocks(table, reads, schema, stored=stored, row_ids=row_ids)
     )
 
 
@@ -90,6 +99,7 @@ def _read_file(
     table: Location, read: FileBlocks, wanted: Sequence[tuple[pa.Field, str]], schema: pa.Schema, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
     footer, present = _FOOTERS.of(table, read.file)
+    wanted = [(field, name if name in present else field.name) for field, name in wanted]
     columns = sorted({name for _, name in wanted if name in present})
     if not columns:
         yield from _rows_of_nulls(footer, read, schema, batch_rows)

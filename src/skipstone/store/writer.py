@@ -31,7 +31,7 @@ from skipstone.catalog.values import (
 )
 from skipstone.errors import InvalidInput
 from skipstone.layout.scheme import Scheme
-from skipstone.store.checksum import Checksums, checksums, merge_checksums
+from skipstone.store.checksum import Checksums, checksums, merge_checksums, require_equal
 from skipstone.store.statistics import BlockBounds, Tracked, bounds_column, bounds_of
 from skipstone.store.types import leaf_count, storable_schema
 
@@ -48,8 +48,9 @@ Vectors: TypeAlias = npt.NDArray[np.uint8]
 class BlockTarget:
     """Where the blocks of one part of one layout of a chunk go, and how they are stored.
 
-    `schema` has the stored columns in stored order, without duplicates and row ids. `whole_rows` are the columns whose
-    rows are checksummed as rows, with the row id where ids are stored; the checksum sees values that moved.
+    `schema` has the stored columns in stored order, without duplicates and row ids; `order` says where among them the
+    duplicates are, which come last without it. `whole_rows` are the columns whose rows are checksummed as rows, with the
+    row id where ids are stored; the checksum sees values that moved.
     """
 
     table: Location
@@ -58,6 +59,7 @@ class BlockTarget:
     layout: int = 0
     part: int = CLUSTERED
     duplicates: tuple[tuple[str, str], ...] = ()
+    order: tuple[str, ...] = ()
     row_ids: bool = False
     vector_bytes: int = 0
     tracked: tuple[Tracked, ...] = ()
@@ -85,13 +87,16 @@ class BlockTarget:
         names = [name for name in chosen.columns if part == CLUSTERED or name in chosen.masters]
         if not names:
             raise InvalidInput(f"layout {layout} has no masters, so it has no rest to write")
+        duplicates = tuple((stored, source) for stored, source in chosen.duplicates if source in set(names))
+        here = {*names, *(stored for stored, _ in duplicates)}
         return cls(
             table,
             require_chunk_name(chunk),
             storable_schema(pa.schema([schema.field(name) for name in names])),
             layout,
             part,
-            tuple((stored, source) for stored, source in chosen.duplicates if source in names),
+            duplicates,
+            tuple(name for name in chosen.stored if name in here),
             scheme.needs_row_ids,
             (len(scheme.features) + 7) // 8,
             tuple(one for one in tracked if one.columns <= set(names)),
@@ -101,8 +106,8 @@ class BlockTarget:
     @property
     def columns(self) -> tuple[str, ...]:
         """The physical columns, in stored order."""
-        extra = [stored for stored, _ in self.duplicates]
-        return (*self.schema.names, *extra, *([ROW_ID] if self.row_ids else []))
+        stored = self.order or (*self.schema.names, *(name for name, _ in self.duplicates))
+        return (*stored, *([ROW_ID] if self.row_ids else []))
 
     @property
     def directory(self) -> str:
@@ -183,7 +188,7 @@ class BlockWriter:
         """Finish the last block and file, and say what was written."""
         self._finish_block()
         self._close_file()
-        return Written(self._blocks(), merge_checksums(self._checksums))
+        return Written(self._blocks(), self._verified(merge_checksums(self._checksums)))
 
     def abort(self) -> None:
         """Give up, and delete what was written as far as that is possible."""
@@ -201,14 +206,15 @@ class BlockWriter:
         rows = pa.Table.from_batches(self._pending)
         vector = np.bitwise_or.reduce(np.stack(self._pending_vectors)).tobytes() if self._vectors_known else None
         self._pending, self._pending_vectors, self._vectors_known = [], [], True
-        self._checksums.append(checksums(rows, whole_rows=self._whole_rows))
+        stored = _with_duplicates(rows, self._target, self._stored)
+        self._checksums.append(checksums(stored, whole_rows=self._whole_rows))
         for tracked, found in zip(self._target.tracked, self._bounds, strict=True):
             values = tracked.values(rows)
             found.append(BlockBounds() if values is None else bounds_of(values))
         first, last = _row_id_range(rows) if self._target.row_ids else (UNKNOWN, UNKNOWN)
         if self._file is None:
             self._file = self._open_file()
-        group = self._file.write(_with_duplicates(rows, self._target, self._stored))
+        group = self._file.write(stored)
         assert self._block is not None
         self._rows.append((self._block, self._file.path, group, rows.num_rows, vector, first, last))
         if group + 1 >= self._target.row_groups_per_file:
@@ -218,6 +224,16 @@ class BlockWriter:
     def _whole_rows(self) -> tuple[str, ...]:
         columns = self._target.whole_rows
         return (*columns, ROW_ID) if columns and self._target.row_ids else columns
+
+    def _verified(self, sums: Checksums) -> Checksums:
+        """The checksums of the columns; VerificationFailed where a duplicate is not what its source is."""
+        by_name = dict(sums)
+        for stored, source in self._target.duplicates:
+            if by_name:
+                expected = ((stored, by_name[source]),)
+                require_equal(expected, sums, what=f'chunk "{self._target.chunk}", duplicate of "{source}"')
+        duplicates = {stored for stored, _ in self._target.duplicates}
+        return tuple((name, one) for name, one in sums if name not in duplicates)
 
     def _open_file(self) -> _OpenFile:
         path = posixpath.join(self._target.directory, f"{uuid.uuid4().hex}.parquet")
@@ -342,9 +358,15 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
 
 
 def _stored_schema(target: BlockTarget) -> pa.Schema:
-    fields = list(target.schema)
-    fields += [target.schema.field(source).with_name(stored) for stored, source in target.duplicates]
-    return pa.schema([*fields, *([pa.field(ROW_ID, pa.int64(), nullable=False)] if target.row_ids else [])])
+    sources = dict(target.duplicates)
+    return pa.schema(
+        [
+            pa.field(ROW_ID, pa.int64(), nullable=False)
+            if name == ROW_ID
+            else target.schema.field(sources.get(name, name)).with_name(name)
+            for name in target.columns
+        ]
+    )
 
 
 def _with_duplicates(rows: pa.Table, target: BlockTarget, stored: pa.Schema) -> pa.Table:
