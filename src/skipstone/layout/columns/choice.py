@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skipstone.layout.columns.choice_kernels import Copies, choose_copies, new_beam
+from skipstone.layout.columns.choice_relaxed import relaxed_choice
 from skipstone.layout.columns.problem import compressed
 from skipstone.layout.columns.seek import SeekProfile
 
-WIDTH = 512
+WIDTH = 1024
 """States that a choice may carry before it is cut: enough to be exact for some ten columns with replicas."""
 
 
@@ -48,21 +49,25 @@ class StoredOrder:
         for position, column in enumerate(stored):
             self._positions[column].append(position)
 
-    def choose(self, columns: Sequence[int], start_from: Sequence[int] | None = None) -> Choice:
-        """The copy to read of each of these columns, no worse than the choice `start_from` where one is given."""
+    def choose(self, columns: Sequence[int]) -> Choice:
+        """The copy to read of each of these columns.
+
+        Prices on the columns settle most choices for good (`relaxed_choice`); where a doubt is left, all states of the
+        columns with replicas are gone through, as far as their number allows (`choose_copies`).
+        """
         units = self._units(columns)
         number = {column: index for index, column in enumerate(columns)}
         # A unit is read as one long item: nothing lies between its columns, wherever they are stored.
-        first, copies = compressed(_consecutive([len(self._positions[unit[0]]) for unit in units]))
+        first, of_item = compressed(_consecutive([len(self._positions[unit[0]]) for unit in units]))
         begin = np.array([self._start[p] for unit in units for p in self._positions[unit[0]]])
         end = np.array([self._start[p + 1] for unit in units for p in self._positions[unit[-1]]])
-        chosen = first[:-1].copy()
-        if start_from is not None:
-            for index, unit in enumerate(units):
-                chosen[index] += self._positions[unit[0]].index(start_from[number[unit[0]]])
-        reads = np.arange(len(units), dtype=np.int32)
-        beam = new_beam(WIDTH, len(copies) + len(units))
-        cost, exact = choose_copies(self._seek, Copies(first, copies), begin, end, reads, beam, chosen)
+        copies, chosen = Copies(first, of_item), first[:-1].copy()
+        cost, bound = relaxed_choice(self._seek, copies, begin, end, chosen)
+        exact = cost - bound < 1e-6
+        if not exact:
+            reads = np.arange(len(units), dtype=np.int32)
+            beam = new_beam(WIDTH, len(of_item) + len(units))
+            cost, exact = choose_copies(self._seek, copies, begin, end, reads, beam, chosen)
         positions = [0] * len(columns)
         for index, unit in enumerate(units):
             for column in unit:

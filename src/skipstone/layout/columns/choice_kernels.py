@@ -265,13 +265,16 @@ def _keep_cheapest(beam: Beam, states: int) -> int:
 
 
 class ChoiceRoom(NamedTuple):
-    """Room for improving one query's choice."""
+    """Room for improving one query's choice; the copies of its items are sorted by their offsets."""
 
     candidates: NDArray[np.int32]
+    at: NDArray[np.float64]
+    upto: NDArray[np.float64]
     reader: NDArray[np.int32]
-    selected: NDArray[np.bool_]
+    """Which of the query's items a candidate is a copy of."""
+    read: NDArray[np.bool_]
     trial: NDArray[np.bool_]
-    at: NDArray[np.int32]
+    now: NDArray[np.int32]
     """The candidate that each of the query's items reads."""
 
 
@@ -279,10 +282,12 @@ def new_choice_room(most_candidates: int) -> ChoiceRoom:
     """Room for a query whose items have so many copies."""
     return ChoiceRoom(
         candidates=np.zeros(most_candidates, np.int32),
+        at=np.zeros(most_candidates),
+        upto=np.zeros(most_candidates),
         reader=np.zeros(most_candidates, np.int32),
-        selected=np.zeros(most_candidates, np.bool_),
+        read=np.zeros(most_candidates, np.bool_),
         trial=np.zeros(most_candidates, np.bool_),
-        at=np.zeros(most_candidates, np.int32),
+        now=np.zeros(most_candidates, np.int32),
     )
 
 
@@ -308,122 +313,112 @@ def improve_choice(
         for c in range(first, last):
             copy = copies.of_item[c]
             hole = count
-            while hole > 0 and begin[room.candidates[hole - 1]] > begin[copy]:
-                room.candidates[hole] = room.candidates[hole - 1]
+            while hole > 0 and room.at[hole - 1] > begin[copy]:
+                room.candidates[hole], room.at[hole] = room.candidates[hole - 1], room.at[hole - 1]
                 room.reader[hole] = room.reader[hole - 1]
                 hole -= 1
-            room.candidates[hole], room.reader[hole] = copy, r
+            room.candidates[hole], room.at[hole], room.reader[hole] = copy, begin[copy], r
             count += 1
     if not several:
         return
     for c in range(count):
-        room.selected[c] = room.candidates[c] == chosen[room.reader[c]]
-        if room.selected[c]:
-            room.at[room.reader[c]] = c
+        room.upto[c] = end[room.candidates[c]]
+        room.read[c] = room.candidates[c] == chosen[room.reader[c]]
+        if room.read[c]:
+            room.now[room.reader[c]] = c
     better = True
     rounds = 0
     while better and rounds < MOST_ROUNDS:
-        better = _switch_stretches(seek, begin, end, room, count) or _switch_singles(seek, begin, end, room, count)
+        better = _switch_stretches(seek, room, count) or _switch_singles(seek, room, count)
         rounds += 1
     for r in range(reads.shape[0]):
-        chosen[r] = room.candidates[room.at[r]]
+        chosen[r] = room.candidates[room.now[r]]
 
 
 @njit(cache=True)
-def _selected_cost(
-    seek: CompiledSeek,
-    begin: NDArray[np.float64],
-    end: NDArray[np.float64],
-    candidates: NDArray[np.int32],
-    selected: NDArray[np.bool_],
-    count: int,
-) -> float:
-    cost, reached = 0.0, -1.0
-    for c in range(count):
-        if selected[c]:
-            if reached >= 0.0:
-                cost += seek_cost(seek, begin[candidates[c]] - reached)
-            reached = end[candidates[c]]
-    return cost
-
-
-@njit(cache=True)
-def _switch_stretches(
-    seek: CompiledSeek, begin: NDArray[np.float64], end: NDArray[np.float64], room: ChoiceRoom, count: int
-) -> bool:
-    candidates, selected, trial = room.candidates, room.selected, room.trial
-    cost = _selected_cost(seek, begin, end, candidates, selected, count)
+def _switch_stretches(seek: CompiledSeek, room: ChoiceRoom, count: int) -> bool:
+    at, upto, read, trial = room.at, room.upto, room.read, room.trial
+    cost = reading_cost(seek, at, upto, read, count)
     better = False
     low = 0
     while low < count:
         high = low + 1
-        while high < count and begin[candidates[high]] == end[candidates[high - 1]]:
+        while high < count and at[high] == upto[high - 1]:
             high += 1
         unread = 0
         for c in range(low, high):
-            unread += not selected[c]
+            unread += not read[c]
         if unread > 0 and high - low > 1:
-            trial[:count] = selected[:count]
+            trial[:count] = read[:count]
             for c in range(low, high):
                 for other in range(count):
                     if room.reader[other] == room.reader[c]:
                         trial[other] = False
                 trial[c] = True
-            there = _selected_cost(seek, begin, end, candidates, trial, count)
+            there = reading_cost(seek, at, upto, trial, count)
             if there < cost - 1e-9:
                 cost, better = there, True
-                selected[:count] = trial[:count]
+                read[:count] = trial[:count]
                 for c in range(count):
-                    if selected[c]:
-                        room.at[room.reader[c]] = c
+                    if read[c]:
+                        room.now[room.reader[c]] = c
         low = high
     return better
 
 
 @njit(cache=True)
-def _switch_singles(
-    seek: CompiledSeek, begin: NDArray[np.float64], end: NDArray[np.float64], room: ChoiceRoom, count: int
-) -> bool:
-    candidates, selected = room.candidates, room.selected
+def _switch_singles(seek: CompiledSeek, room: ChoiceRoom, count: int) -> bool:
+    at, upto, read = room.at, room.upto, room.read
     better = False
     for c in range(count):
-        if selected[c]:
+        if read[c]:
             continue
-        now = room.at[room.reader[c]]
-        selected[now] = False
-        gain = _reading(seek, begin, end, candidates, selected, count, now) - _reading(
-            seek, begin, end, candidates, selected, count, c
-        )
+        now = room.now[room.reader[c]]
+        read[now] = False
+        gain = detour(seek, at, upto, read, count, now) - detour(seek, at, upto, read, count, c)
         if gain > 1e-9:
-            selected[c] = True
-            room.at[room.reader[c]] = c
+            read[c] = True
+            room.now[room.reader[c]] = c
             better = True
         else:
-            selected[now] = True
+            read[now] = True
     return better
 
 
 @njit(cache=True)
-def _reading(
+def reading_cost(
+    seek: CompiledSeek, at: NDArray[np.float64], upto: NDArray[np.float64], read: NDArray[np.bool_], count: int
+) -> float:
+    """What it costs to read the marked ones of `count` copies, sorted by their offsets."""
+    cost, reached = 0.0, -1.0
+    for c in range(count):
+        if read[c]:
+            if reached >= 0.0:
+                cost += seek_cost(seek, at[c] - reached)
+            reached = upto[c]
+    return cost
+
+
+@njit(cache=True)
+def detour(
     seek: CompiledSeek,
-    begin: NDArray[np.float64],
-    end: NDArray[np.float64],
-    candidates: NDArray[np.int32],
-    selected: NDArray[np.bool_],
+    at: NDArray[np.float64],
+    upto: NDArray[np.float64],
+    read: NDArray[np.bool_],
     count: int,
     c: int,
 ) -> float:
-    """What reading candidate c as well costs."""
+    """What it costs to read copy c beside the others that are marked."""
     left, right = c - 1, c + 1
-    while left >= 0 and not selected[left]:
+    while left >= 0 and not read[left]:
         left -= 1
-    while right < count and not selected[right]:
+    while right < count and not read[right]:
         right += 1
     cost = 0.0
     if left >= 0:
-        cost += seek_cost(seek, begin[candidates[c]] - end[candidates[left]])
+        cost += seek_cost(seek, at[c] - upto[left])
     if right < count:
-        cost += seek_cost(seek, begin[candidates[right]] - end[candidates[c]])
+        cost += seek_cost(seek, at[right] - upto[c])
     if left >= 0 and right < count:
-        cost -= seek_cost(seek, begin[candidates[right]] - end[candidates[left]])
+        cost -= seek_cost(seek, at[right] - upto[left])
     return cost
