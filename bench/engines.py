@@ -117,7 +117,9 @@ def spark_session(threads: int = 2, memory: str = "4g") -> Any:
     builder = SparkSession.builder.master(f"local[{threads}]").appName("bench")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
 
 
 def for_polars(sql: str) -> str:
