@@ -37,6 +37,7 @@ class Experiment:
 
 MODULES = (
     "bench.experiments.rivals",
+    "bench.experiments.sop",
     "bench.experiments.engines",
     "bench.experiments.other_workloads",
     "bench.experiments.reading",

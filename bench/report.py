@@ -60,6 +60,8 @@ _MEASURES = (
     Measure("cpu_seconds", "processor time", "seconds"),
     Measure("runs", "runs", "count", Better.NEITHER),
     Measure("planning_ms", "planning", "milliseconds"),
+    Measure("predicted_share", "rows predicted", "share", Better.NEITHER),
+    Measure("advise_seconds", "time to advise", "seconds"),
     Measure("layout_seconds", "time to lay out", "seconds"),
     Measure("layout_bytes", "bytes written", "bytes"),
     Measure("peak_bytes", "peak memory", "bytes"),

@@ -326,6 +326,12 @@ class Scanner:
         counts = {request: counts + self._least(request) for request, counts in zip(distinct, read, strict=True)}
         return tuple(ScanCounts.total(counts[request] for request in requests) for requests in self._requests)
 
+    def least(self) -> tuple[ScanCounts, ...]:
+        """Return for every query the rows and cells that match, with nothing read."""
+        return tuple(
+            ScanCounts.total(self._least(request) for request in dict.fromkeys(requests)) for requests in self._requests
+        )
+
     def _least(self, request: Request) -> ScanCounts:
         matching = self._matching[request.where]
         return ScanCounts(matching_rows=matching, matching_cells=matching * len(request.columns))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from bench.experiment import Experiment
 from bench.layouts import (
@@ -82,13 +83,27 @@ def tpch_rivals(source: Path, work: Workload, out: Path, rows: int, blocks: int,
     )
 
 
-def layouts_table(scanner: Scanner, layouts: Sequence[Layout], counts: Sequence[Sequence[ScanCounts]]) -> Table:
+class Named(Protocol):
+    """A layout in a table, whoever made it."""
+
+    @property
+    def name(self) -> str:
+        """Return what reports call it."""
+
+
+def layouts_table(
+    scanner: Scanner,
+    layouts: Sequence[Named],
+    counts: Sequence[Sequence[ScanCounts]],
+    name: str = "layouts",
+    title: str = "All test queries together",
+) -> Table:
     """Return one line for each layout: what all queries together read of it."""
     lines = []
     for layout, per_query in zip(layouts, counts, strict=True):
         values = scan_values(ScanCounts.total(per_query), table_rows=scanner.rows, queries=len(scanner.queries))
         lines.append(((layout.name,), {measure: values[measure] for measure in READ}))
-    return table_of("layouts", "All test queries together", ("layout",), lines)
+    return table_of(name, title, ("layout",), lines)
 
 
 def written_table(layouts: Sequence[Layout]) -> Table:
@@ -106,7 +121,7 @@ def written_table(layouts: Sequence[Layout]) -> Table:
     return table_of("written", "The layouts", ("layout", "rows are"), lines)
 
 
-def templates_table(scanner: Scanner, layouts: Sequence[Layout], counts: Sequence[Sequence[ScanCounts]]) -> Table:
+def templates_table(scanner: Scanner, layouts: Sequence[Named], counts: Sequence[Sequence[ScanCounts]]) -> Table:
     """Return one line for each template and layout: the share of rows read, beside the share that matches."""
     lines = []
     for template in sorted({query.template for query in scanner.queries}, key=lambda name: (len(name), name)):
