@@ -99,7 +99,7 @@ def _cheapest_path(
     for c in range(last + 1, count):
         if reached[c] < reached[last]:
             last = c
-    value = reached[last]
+    value = float(reached[last])
     read[:] = False
     while last >= 0:
         read[last] = True

@@ -75,7 +75,7 @@ def arrow_type(text: str) -> pa.DataType:
     return _arrow(found)
 
 
-def _arrow(node: exp.Expression) -> pa.DataType:
+def _arrow(node: exp.Expression | None) -> pa.DataType:
     if not isinstance(node, exp.DataType):
         return STRING
     inner = node.expressions
