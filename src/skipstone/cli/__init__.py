@@ -42,6 +42,8 @@ COMMANDS = (
     CommandHome("restore", "tables", "Make a table what it was at a version, as a new commit."),
     CommandHome("vacuum", "tables", "Delete the files that no snapshot uses any more."),
     CommandHome("export", "tables", "Publish a table in place, without copying, so that other engines read it."),
+    CommandHome("workload", "workload", "Look at a query log: what it asks for, and the features in it."),
+    CommandHome("predicate", "predicate", "Ask the algebra of filters."),
 )
 """All commands, in the order of the list: tables first, then what works on workloads and filters alone."""
 

@@ -27,7 +27,16 @@ from skipstone.predicate.printing import sql
 from skipstone.workload.query import Feature, Query
 from skipstone.workload.subsumption import Implications, Occurrences
 
-__all__ = ["DEFAULT_MAX_FEATURES", "DEFAULT_MIN_SUPPORT", "METHODS", "MinedFeature", "Mining", "mine", "mine_features"]
+__all__ = [
+    "DEFAULT_MAX_FEATURES",
+    "DEFAULT_MIN_SUPPORT",
+    "METHODS",
+    "MinedFeature",
+    "Mining",
+    "is_minable",
+    "mine",
+    "mine_features",
+]
 
 DEFAULT_MIN_SUPPORT = 0.01
 """T as a share of the workload's weight: a feature should earn its place with one query in a hundred."""
@@ -173,7 +182,7 @@ class _Items:
         for number, query in enumerate(queries):
             for predicate in query.filter:
                 if predicate not in minable:
-                    minable[predicate] = _is_minable(predicate, excluded, exclude_dates)
+                    minable[predicate] = is_minable(predicate, excluded, exclude_dates)
             chosen = frozenset(predicate for predicate in query.filter if minable[predicate])
             if not chosen or premise_of(query.filter).is_impossible:
                 continue
@@ -343,7 +352,8 @@ METHODS: dict[str, Callable[[_Items, float], _Kept]] = {"closed": _closed, "pape
 # What is mined ---------------------------------------------------------------------------------------------------
 
 
-def _is_minable(predicate: Predicate, excluded: frozenset[str], exclude_dates: bool) -> bool:
+def is_minable(predicate: Predicate, excluded: frozenset[str] = frozenset(), exclude_dates: bool = True) -> bool:
+    """Whether a predicate may be part of a feature: it depends on the row alone, and what it says may rule rows out."""
     if not predicate.literals or not predicate.is_deterministic or not predicate.columns:
         return False
     if not excluded.isdisjoint(predicate.columns) or _says_little(predicate):
