@@ -7,6 +7,7 @@ import decimal
 import math
 import random
 import string
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -58,6 +59,10 @@ KINDS = [
 ]  # fmt: skip
 
 
+def _sorted(values: list[Any]) -> list[Any]:
+    return sorted(values)  # of one type, which Scalar cannot say
+
+
 def blocks_of(column: Column, chance: random.Random, count: int = 60) -> list[Block]:
     """Blocks with all kinds of knowledge of one column."""
     found = []
@@ -66,8 +71,12 @@ def blocks_of(column: Column, chance: random.Random, count: int = 60) -> list[Bl
         nulls = chance.choice((0, 0, 1, rows, None))
         nans = chance.choice((0, 0, 1, None)) if pa.types.is_floating(column.type) else 0
         ends = [drawn(column.type, chance) for _ in range(2)]
-        low, high = sorted(ends, key=lambda one: one) if chance.random() < 0.95 else ends  # type: ignore[type-var, return-value, arg-type]
-        bounds = Bounds(*(None if chance.random() < 0.15 else end for end in (low, high)), nulls, nans)
+        low, high = _sorted(ends) if chance.random() < 0.95 else ends
+        if chance.random() < 0.15:
+            low = None
+        if chance.random() < 0.15:
+            high = None
+        bounds = Bounds(low, high, nulls, nans)
         found.append(Block(rows, {column: bounds} if chance.random() < 0.95 else {}))
     return found
 

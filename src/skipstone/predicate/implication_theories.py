@@ -46,6 +46,8 @@ MOST_ROUNDS = 50
 
 _KNOWN = frozenset({LESS, EQUAL, GREATER})
 _UNKNOWN = frozenset({ONE_NULL, BOTH_NULL})
+_SAME = frozenset({EQUAL, BOTH_NULL})
+_TURNED = {LESS: GREATER, GREATER: LESS}
 
 Clause = tuple[Term, ...]
 """A disjunction of which not more is known yet than that one of its terms is TRUE."""
@@ -274,6 +276,30 @@ def orders_are_transitive(knowledge: Knowledge) -> None:
             knowledge.narrow(subject, _among(frozenset({GREATER} if below[right, left] else {EQUAL, GREATER})))
 
 
+def same_values_stand_for_each_other(knowledge: Knowledge) -> None:
+    """a <=> b and b <=> c: a <=> c. a <=> b and a < c: b < c. Neither asks whether the values are known."""
+    alike: dict[Subject, Subject] = {}
+    for subject, left, right in _orders(knowledge):
+        if _states(knowledge, subject) <= _SAME:
+            alike[_representative(alike, right)] = _representative(alike, left)
+    if not alike:
+        return
+    between: dict[tuple[Subject, Subject], frozenset[int]] = {}
+    for subject, left, right in _orders(knowledge):
+        pair = _representative(alike, left), _representative(alike, right)
+        states = _states(knowledge, subject)
+        if pair[0] == pair[1]:
+            knowledge.narrow(subject, _among(states & _SAME))
+            continue
+        held = between.get(pair)
+        between[pair] = states if held is None else held & states
+        between[pair[::-1]] = frozenset(_TURNED.get(state, state) for state in between[pair])
+    for subject, left, right in _orders(knowledge):
+        pair = _representative(alike, left), _representative(alike, right)
+        if pair[0] != pair[1]:
+            knowledge.narrow(subject, _among(_states(knowledge, subject) & between[pair]))
+
+
 RULES_OF_PATTERNS: tuple[Callable[[Knowledge], None], ...] = (
     unread_is_null_with_its_expression,
     patterns_imply_patterns,
@@ -286,8 +312,16 @@ RULES_OF_ORDERS: tuple[Callable[[Knowledge], None], ...] = (
     orders_know_nulls,
     orders_bound_their_sides,
     orders_are_transitive,
+    same_values_stand_for_each_other,
 )
 """The rules between expressions that are compared with each other."""
+
+
+def _representative(alike: dict[Subject, Subject], one: Subject) -> Subject:
+    """The one of all subjects known to have the same value that speaks for them."""
+    while (further := alike.get(one, one)) != one:
+        one = further
+    return one
 
 
 def _true_patterns(knowledge: Knowledge, subjects: list[Subject], about: Subject) -> list[Pattern]:

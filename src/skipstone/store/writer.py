@@ -7,6 +7,7 @@ Files of a task that fails or is repeated are named nowhere, and `vacuum` finds 
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 import uuid
 from collections.abc import Iterable, Sequence
@@ -49,8 +50,8 @@ class BlockTarget:
     """Where the blocks of one part of one layout of a chunk go, and how they are stored.
 
     `schema` has the stored columns in stored order, without duplicates and row ids; `order` says where among them the
-    duplicates are, which come last without it. `whole_rows` are the columns whose rows are checksummed as rows, with the
-    row id where ids are stored; the checksum sees values that moved.
+    duplicates are, which come last without it. `whole_rows` are the columns whose rows are checksummed as rows, with
+    the row id where ids are stored; the checksum sees values that moved.
     """
 
     table: Location
@@ -339,7 +340,9 @@ class _OpenFile:
 
     def abandon(self) -> None:
         """Close what is open; the file is not worth anything."""
-        self._writer.close()
+        # A writer that failed in the middle of a row group cannot close; what it failed with is the error to be told.
+        with contextlib.suppress(Exception):
+            self._writer.close()
         self._sink.close()
 
 
