@@ -44,6 +44,7 @@ COMMANDS = (
     CommandHome("export", "tables", "Publish a table in place, without copying, so that other engines read it."),
     CommandHome("workload", "workload", "Look at a query log: what it asks for, and the features in it."),
     CommandHome("predicate", "predicate", "Ask the algebra of filters."),
+    CommandHome("columns", "columns", "Order and duplicate the columns of a wide table."),
 )
 """All commands, in the order of the list: tables first, then what works on workloads and filters alone."""
 

@@ -66,7 +66,15 @@ class Redirector:
     Unmatched columns take their first copy in stored order; the pattern's own copies stay as they are.
     """
 
-    def __init__(self, sizes: ColumnSizes, queries: Iterable[ColumnQuery], profile: SeekProfile | None = None) -> None:
+    def __init__(
+        self,
+        sizes: ColumnSizes,
+        queries: Iterable[ColumnQuery],
+        profile: SeekProfile | None = None,
+        *,
+        lazily: bool = False,
+    ) -> None:
+        """Know a workload; `lazily` finds the pattern of a set when it is first needed, which is for few questions."""
         self._stored = sizes.layout.stored
         originals = sizes.originals
         self._names = [column.name for column in originals]
@@ -79,27 +87,27 @@ class Redirector:
             self._first[stored[position]] = position
         self._patterns: dict[frozenset[int], dict[int, int]] = {}
         self._weights: dict[frozenset[int], float] = {}
+        """The known sets, and how often each is asked for."""
         self._waiting: dict[frozenset[int], float] = {}
         for query in queries:
             wanted = frozenset(self._numbers(query.columns))
-            if wanted not in self._patterns:
-                self._patterns[wanted] = self._best_pattern(wanted)
+            if not lazily:
+                self._pattern(wanted)
             self._weights[wanted] = self._weights.get(wanted, 0.0) + query.weight
         self._index()
 
     @property
     def known_sets(self) -> int:
         """How many column sets have their own pattern."""
-        return len(self._patterns)
+        return len(self._weights)
 
     def redirect(self, columns: Sequence[str]) -> Redirect:
         """Say which physical columns to read; a set that is new waits for `learn`."""
         numbers = self._numbers(columns)
         wanted = frozenset(numbers)
-        pattern = self._patterns.get(wanted)
-        if pattern is not None:
+        if wanted in self._weights:
             self._weights[wanted] += 1.0
-            return self._answer(numbers, pattern, RedirectedBy.KNOWN)
+            return self._answer(numbers, self._pattern(wanted), RedirectedBy.KNOWN)
         if wanted in self._waiting or len(self._waiting) < MOST_WAITING:
             self._waiting[wanted] = self._waiting.get(wanted, 0.0) + 1.0
         return self._answer(numbers, *self._like(numbers))
@@ -111,7 +119,7 @@ class Redirector:
         """
         learned = len(self._waiting)
         for wanted, weight in self._waiting.items():
-            self._patterns[wanted] = self._best_pattern(wanted)
+            self._pattern(wanted)
             self._weights[wanted] = weight
         self._waiting.clear()
         if learned:
@@ -130,13 +138,16 @@ class Redirector:
             raise InvalidInput(f'column "{repeated}" is asked for twice; each column is named once')
         return numbers
 
-    def _best_pattern(self, wanted: frozenset[int]) -> dict[int, int]:
-        columns = sorted(wanted)
-        return dict(zip(columns, self._order.choose(columns).positions, strict=True))
+    def _pattern(self, wanted: frozenset[int]) -> dict[int, int]:
+        """The position to read of each column of a set."""
+        if wanted not in self._patterns:
+            columns = sorted(wanted)
+            self._patterns[wanted] = dict(zip(columns, self._order.choose(columns).positions, strict=True))
+        return self._patterns[wanted]
 
     def _index(self) -> None:
         """Build the inverted bitmap index: heavier sets first, so that the first of equals is the one to take."""
-        ranked = sorted(self._patterns, key=lambda wanted: -self._weights[wanted])
+        ranked = sorted(self._weights, key=lambda wanted: -self._weights[wanted])
         self._sets = ranked
         self._set_sizes = np.array([len(wanted) for wanted in ranked], np.int64)
         bits = np.zeros((len(self._names), len(ranked)), np.uint8)
@@ -153,9 +164,9 @@ class Redirector:
         if holds_all.any():
             supersets = np.flatnonzero(holds_all)
             smallest = supersets[np.argmin(self._set_sizes[supersets])]
-            return self._patterns[self._sets[smallest]], RedirectedBy.SUPERSET
+            return self._pattern(self._sets[smallest]), RedirectedBy.SUPERSET
         common = np.unpackbits(rows, axis=1, count=len(self._sets)).sum(axis=0, dtype=np.int32)
-        return self._patterns[self._sets[int(np.argmax(common))]], RedirectedBy.NEAREST
+        return self._pattern(self._sets[int(np.argmax(common))]), RedirectedBy.NEAREST
 
     def _answer(self, numbers: Sequence[int], pattern: dict[int, int], by: RedirectedBy) -> Redirect:
         positions = sorted(pattern.get(number, int(self._first[number])) for number in numbers)
