@@ -207,15 +207,17 @@ class _Binder:
         return self.like(node.this, negated, escape=escape.value if isinstance(escape.value, str) else None)
 
     def like(self, node: exp.Expression, negated: bool, escape: str | None = None) -> Formula:
-        if node.args.get("negate"):
-            negated = not negated
         kind = MatchKind.ILIKE if isinstance(node, exp.ILike) else MatchKind.LIKE
+        each_negated = negated != bool(node.args.get("negate"))
         if isinstance(node.expression, (exp.Any, exp.All)):
+            if node.args.get("negate") and not self.values.spark and self.dialect not in ("postgres", "redshift"):
+                raise NotUnderstood  # elsewhere x NOT LIKE ANY (p, q) may mean NOT (x LIKE ANY (p, q))
+            # x NOT LIKE ANY (p, q) -> x NOT LIKE p OR x NOT LIKE q; it is not the negation of x LIKE ANY (p, q)
             listed = node.expression.this
             patterns = listed.expressions if isinstance(listed, (exp.Tuple, exp.Array)) else [listed.unnest()]
-            parts = [self._like_one(kind, node.this, each, escape, negated) for each in patterns]
+            parts = [self._like_one(kind, node.this, each, escape, each_negated) for each in patterns]
             return any_of(parts) if isinstance(node.expression, exp.Any) != negated else all_of(parts)
-        return self._like_one(kind, node.this, node.expression, escape, negated)
+        return self._like_one(kind, node.this, node.expression, escape, each_negated)
 
     def _like_one(
         self, kind: MatchKind, text: exp.Expression, pattern: exp.Expression, escape: str | None, negated: bool
