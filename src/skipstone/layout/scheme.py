@@ -45,7 +45,7 @@ class Layout:
 
     `columns` is the stored order. `features` are positions in the scheme's features, ascending. Master columns hold the
     values of all rows of the chunk; a layout without masters holds just the rows that satisfy one of its features.
-    `duplicates` are further physical columns (stored name, source column) that the schema never shows; `order` then says
+    `duplicates` are further physical columns (stored name, source column) that the schema never shows; `order` says
     where among the columns they are stored, and without it they come last.
     """
 

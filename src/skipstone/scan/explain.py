@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skipstone.errors import listed
 from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.predicate.printing import sql
 from skipstone.scan.path import Path
@@ -29,6 +30,8 @@ class LayoutReport:
     blocks: int
     blocks_read: int
     rows_read: int
+    duplicates: tuple[str, ...] = ()
+    """Those of the columns of which a duplicate is read, because it is stored closer to the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +133,21 @@ def _plain(plan: ScanPlan, part: BlockSetPlan, span: slice) -> Counts:
 
 def _path_report(part: BlockSetPlan, path: Path, span: slice) -> tuple[LayoutReport, ...]:
     layouts, rows, read = part.blocks.layout[span], part.blocks.rows[span], part.read[span]
-    return tuple(
-        LayoutReport(
-            number,
-            tuple(column for column, home in path.items() if home == number),
-            int((layouts == number).sum()),
-            int((read & (layouts == number)).sum()),
-            int(rows[read & (layouts == number)].sum()),
+    reports = []
+    for number in sorted(set(path.values())):
+        columns = tuple(column for column, home in path.items() if home == number)
+        stored = part.stored(number, columns)
+        reports.append(
+            LayoutReport(
+                number,
+                columns,
+                int((layouts == number).sum()),
+                int((read & (layouts == number)).sum()),
+                int(rows[read & (layouts == number)].sum()),
+                tuple(column for column in columns if stored[column] != column),
+            )
         )
-        for number in sorted(set(path.values()))
-    )
+    return tuple(reports)
 
 
 def _reasons(plan: ScanPlan, unknown: Sequence[str]) -> list[str]:
@@ -206,6 +214,9 @@ def _chunk_lines(found: ScanReport) -> list[str]:
                 f"for {', '.join(one.columns)}"
                 for one in chunk.path
             ]
+        duplicates = [column for one in chunk.path for column in one.duplicates]
+        if duplicates and chunk.read.blocks:
+            lines.append(f"    duplicates are read of {listed(duplicates)}: they lie closer to the other columns")
     if len(found.chunks) > CHUNKS_IN_TEXT:
         lines.append(f"  ... and {len(found.chunks) - CHUNKS_IN_TEXT:,} more chunks")
     return lines

@@ -5,7 +5,8 @@ Sun, dissertation 2017, sections 3.5 and 5.6, with min/max skipping beside it:
 1. Query vector: the features that subsume the filter (`Skipping.features`). A block without a row for one of them has
    no row for the query.
 2. Bounds: min, max and null counts of columns and expressions rule out further blocks (`Skipping.bounds`).
-3. Retrieval path: for every chunk that has more than one layout, which columns come from which (`skipstone.scan.path`).
+3. Retrieval path: for every chunk that has more than one layout, which columns come from which (`skipstone.scan.path`),
+   and where a layout stores a column more than once, which of its copies is read (`skipstone.scan.replicas`).
 
 A whole chunk is left out where any layout that must hold all matching rows has no block left to read. Everything works
 on columns of block facts; nothing loops over blocks.
@@ -13,8 +14,9 @@ on columns of block facts; nothing loops over blocks.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,11 +25,13 @@ import pyarrow as pa
 
 from skipstone.catalog.values import REST, BlockSet, Snapshot
 from skipstone.errors import ColumnNotFound
+from skipstone.layout.columns.seek import PowerSeek, SeekProfile
 from skipstone.layout.scheme import Layout, Scheme
 from skipstone.predicate.bounds import prepare
 from skipstone.predicate.implication import implies
 from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.scan.path import Path, best_path
+from skipstone.scan.replicas import Replicas, replicas_of
 
 __all__ = ["BlockSetPlan", "ChunkRead", "Counts", "FileRead", "LayoutRead", "ScanPlan", "Skipping", "plan_scan"]
 
@@ -119,17 +123,24 @@ class BlockSetPlan:
     """Blocks that are read: left by both, in a layout of the chunk's path, of a chunk that can have a match."""
     paths: tuple[Path, ...] = field(repr=False)
     """The retrieval path of each chunk, in the order of `blocks.chunks`; empty for a chunk that is left out whole."""
+    replicas: Mapping[int, Replicas] = field(repr=False, default_factory=dict)
+    """The layouts that store one of the columns more than once, with what says which copy is read."""
+
+    def stored(self, layout: int, columns: Sequence[str]) -> dict[str, str]:
+        """The physical column that is read of a layout for each of these columns."""
+        replicas = self.replicas.get(layout)
+        return {column: column for column in columns} if replicas is None else replicas.stored(columns)
 
     def counts(self) -> Counts:
         """Count what is read."""
         total = Counts()
-        for number, layout in enumerate(self.scheme.layouts):
+        for number in range(len(self.scheme.layouts)):
             here = self.read & (self.blocks.layout == number)
             if not here.any():
                 continue
             for columns, several, chunks in self._column_sets(number):
                 mask = here if chunks is None else here & np.isin(self.blocks.chunk_of, chunks)
-                total = total + self._count(mask, layout, columns, several)
+                total = total + self._count(mask, number, columns, several)
         return total
 
     def chunk_counts(self, position: int) -> Counts:
@@ -142,7 +153,7 @@ class BlockSetPlan:
         for number in sorted(set(path.values())):
             columns = [column for column, layout in path.items() if layout == number]
             mask = self.read & inside & (self.blocks.layout == number)
-            total = total + self._count(mask, self.scheme.layouts[number], columns, len(set(path.values())) > 1)
+            total = total + self._count(mask, number, columns, len(set(path.values())) > 1)
         return total
 
     def _column_sets(self, layout: int) -> Iterator[tuple[list[str], bool, npt.NDArray[np.int64] | None]]:
@@ -155,9 +166,10 @@ class BlockSetPlan:
         for (columns, several), chunks in users.items():
             yield list(columns), several, None if len(users) == 1 else np.array(chunks)
 
-    def _count(self, mask: Mask, layout: Layout, columns: Sequence[str], several: bool) -> Counts:
+    def _count(self, mask: Mask, layout: int, columns: Sequence[str], several: bool) -> Counts:
         rows = int(self.blocks.rows[mask].sum())
-        stored = sum(int(np.maximum(self.blocks.column_bytes(column)[mask], 0).sum()) for column in columns)
+        names = self.stored(layout, columns).values()
+        stored = sum(int(np.maximum(self.blocks.column_bytes(name)[mask], 0).sum()) for name in names)
         return Counts(int(mask.sum()), rows, rows * len(columns), rows if several else 0, stored)
 
     def reads(self) -> Iterator[ChunkRead]:
@@ -165,6 +177,7 @@ class BlockSetPlan:
         positions = np.flatnonzero(self.read)
         bounds = np.searchsorted(positions, self.blocks.offsets)
         row_ids = _row_id_ranges(self.blocks, self.scheme)
+        stored = {key: self.stored(*key) for key in {key for path in self.paths for key in _columns_by_layout(path)}}
         for number, path in enumerate(self.paths):
             chosen = positions[bounds[number] : bounds[number + 1]]
             if len(chosen) == 0:
@@ -172,10 +185,10 @@ class BlockSetPlan:
             layouts = tuple(
                 LayoutRead(
                     layout,
-                    tuple((column, column) for column, home in path.items() if home == layout),
+                    tuple((column, stored[layout, columns][column]) for column in columns),
                     _files(self.blocks, chosen[self.blocks.layout[chosen] == layout], row_ids),
                 )
-                for layout in sorted(set(path.values()))
+                for layout, columns in _columns_by_layout(path)
             )
             yield ChunkRead(self.blocks.chunks[number], layouts)
 
@@ -217,10 +230,12 @@ def plan_scan(
     *,
     skipping: Skipping | None = None,
     chunks: Sequence[str] | None = None,
+    profile: SeekProfile | None = None,
 ) -> ScanPlan:
     """Plan a read of these columns (all by default) of the rows for which the filter may be TRUE.
 
-    With `chunks`, only these chunks are read.
+    With `chunks`, only these chunks are read. `profile` says what a gap between two reads costs, where a column is
+    stored more than once and one of its copies must be chosen; without it, that is a disk.
     """
     wanted = tuple(snapshot.schema.names if columns is None else columns)
     for column in wanted:
@@ -228,8 +243,14 @@ def plan_scan(
             raise ColumnNotFound.among(column, snapshot.schema.names, where="the table")
     needed = _read_columns(snapshot.schema, wanted, filter)
     chosen = skipping or Skipping()
+    seek = profile or PowerSeek()
     parts = tuple(
-        _plan_block_set(blocks, snapshot.scheme(blocks.scheme), needed, filter, chosen, _inside(blocks, chunks))
+        _with_replicas(
+            _plan_block_set(blocks, snapshot.scheme(blocks.scheme), needed, filter, chosen, _inside(blocks, chunks)),
+            needed,
+            snapshot.table_id,
+            seek,
+        )
         for blocks in snapshot.block_sets
         if chunks is None or not set(chunks).isdisjoint(blocks.chunks)
     )
@@ -241,6 +262,23 @@ def _read_columns(schema: pa.Schema, columns: Sequence[str], condition: Conjunct
     extra = sorted(condition.columns - set(columns))
     needed = tuple(columns) + tuple(extra)
     return needed if needed else tuple(schema.names[:1])
+
+
+def _with_replicas(part: BlockSetPlan, columns: Sequence[str], table_id: str, profile: SeekProfile) -> BlockSetPlan:
+    found = replicas_of(part.blocks, part.scheme, columns, table_id=table_id, profile=profile)
+    return dataclasses.replace(part, replicas=found) if found else part
+
+
+def _columns_by_layout(path: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """The layouts of a path, ascending, with the columns that come from each.
+
+    >>> _columns_by_layout({"a": 1, "b": 0, "c": 1})
+    [(0, ('b',)), (1, ('a', 'c'))]
+    """
+    return [
+        (layout, tuple(column for column, home in path.items() if home == layout))
+        for layout in sorted(set(path.values()))
+    ]
 
 
 def _inside(blocks: BlockSet, chunks: Sequence[str] | None) -> Mask:

@@ -6,6 +6,7 @@ import posixpath
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,16 @@ import pyarrow.parquet as pq
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import ROW_ID, Blocks
 from skipstone.store.checksum import Checksums, checksums, merge_checksums
-from skipstone.store.types import restored
+from skipstone.store.ranges import OBJECT_STORE, REQUESTS_AT_ONCE, Fetched, Pieces, coalesced
+from skipstone.store.types import leaf_count, restored
 
 __all__ = ["FileBlocks", "file_blocks", "read_blocks", "stored_checksums"]
 
 BATCH_ROWS = 65_536
 """Rows of a batch at most, unless the caller says otherwise."""
+
+FETCHED_BYTES = 64 * 1024 * 1024
+"""From an object store, row groups are fetched together until they have so many bytes; two such turns are held."""
 
 COLUMN_CHUNKS_KEPT = 300_000
 """Parsed footers are kept per process up to so many column chunks in all, at about 900 bytes each (measured)."""
@@ -98,15 +103,72 @@ _ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), nullable=False)
 def _read_file(
     table: Location, read: FileBlocks, wanted: Sequence[tuple[pa.Field, str]], schema: pa.Schema, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
-    footer, present = _FOOTERS.of(table, read.file)
-    wanted = [(field, name if name in present else field.name) for field, name in wanted]
-    columns = sorted({name for _, name in wanted if name in present})
+    footer, leaves = _FOOTERS.of(table, read.file)
+    wanted = [(field, name if name in leaves else field.name) for field, name in wanted]
+    columns = sorted({name for _, name in wanted if name in leaves})
     if not columns:
         yield from _rows_of_nulls(footer, read, schema, batch_rows)
         return
-    with _open(table, read.file, footer) as file:
-        for batch in file.iter_batches(batch_rows, row_groups=list(read.row_groups), columns=columns):
-            yield _shaped(batch, wanted, schema)
+    of_columns = [leaf for name in columns for leaf in leaves[name]]
+    batches = _local_batches if table.is_local else _fetched_batches
+    for batch in batches(table, read, footer, columns, of_columns, batch_rows):
+        yield _shaped(batch, wanted, schema)
+
+
+def _local_batches(
+    table: Location, read: FileBlocks, footer: Any, columns: list[str], leaves: list[int], batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    with _open(table, read.file) as source, pq.ParquetFile(source, metadata=footer) as file:
+        yield from file.iter_batches(batch_rows, row_groups=list(read.row_groups), columns=columns)
+
+
+def _fetched_batches(
+    table: Location, read: FileBlocks, footer: Any, columns: list[str], leaves: list[int], batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Fetch the column chunks of some row groups in few requests, and those of the next while these are decoded.
+
+    pyarrow's own coalescing has fixed limits in `ParquetFile`: it reads through gaps of up to 8 KiB.
+    """
+    with _open(table, read.file) as source, ThreadPoolExecutor(REQUESTS_AT_ONCE) as pool:
+        fetched = Fetched(source)
+        turns = _turns(footer, read.row_groups, leaves)
+        sent = [Pieces(source, coalesced(turns[0][1], OBJECT_STORE), pool)]
+        try:
+            with pq.ParquetFile(pa.PythonFile(fetched, mode="r"), metadata=footer) as file:
+                for number, (groups, _) in enumerate(turns):
+                    if number + 1 < len(turns):
+                        sent.append(Pieces(source, coalesced(turns[number + 1][1], OBJECT_STORE), pool))
+                    fetched.pieces = sent.pop(0)
+                    yield from file.iter_batches(batch_rows, row_groups=groups, columns=columns)
+        finally:
+            for pieces in sent:
+                pieces.give_up()
+
+
+def _turns(
+    footer: Any, row_groups: Sequence[int], leaves: Sequence[int]
+) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """Cut row groups into those that are fetched together, with the ranges of their column chunks."""
+    turns: list[tuple[list[int], list[tuple[int, int]]]] = []
+    size = FETCHED_BYTES
+    for group in row_groups:
+        if size >= FETCHED_BYTES:
+            turns.append(([], []))
+            size = 0
+        metadata = footer.row_group(group)
+        ranges = [_chunk_range(metadata.column(leaf)) for leaf in leaves]
+        turns[-1][0].append(group)
+        turns[-1][1].extend(ranges)
+        size += sum(end - start for start, end in ranges)
+    return turns
+
+
+def _chunk_range(chunk: Any) -> tuple[int, int]:
+    starts = [chunk.data_page_offset]
+    # Some writers name an offset of 0 where there is no dictionary.
+    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < chunk.data_page_offset:
+        starts.append(chunk.dictionary_page_offset)
+    return min(starts), min(starts) + chunk.total_compressed_size
 
 
 def _shaped(batch: pa.RecordBatch, wanted: Sequence[tuple[pa.Field, str]], schema: pa.Schema) -> pa.RecordBatch:
@@ -134,24 +196,24 @@ def _rows_of_nulls(footer: Any, read: FileBlocks, schema: pa.Schema, batch_rows:
 
 
 class _Footers:
-    """The footers used last, parsed, with the names of the columns. Files never change, so none is ever stale."""
+    """The footers used last, parsed, with the Parquet columns of each column. Files never change, so none is stale."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self._kept: OrderedDict[tuple[Location, str], tuple[Any, frozenset[str]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Location, str], tuple[Any, dict[str, range]]] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
 
-    def of(self, table: Location, path: str) -> tuple[Any, frozenset[str]]:
-        """Give the footer of a file and the names of its columns."""
+    def of(self, table: Location, path: str) -> tuple[Any, dict[str, range]]:
+        """Give the footer of a file and the numbers of the Parquet columns that each of its columns consists of."""
         key = (table, path)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        with _open(table, path, None) as file:
-            footer = file.metadata
-        found = (footer, frozenset(footer.schema.to_arrow_schema().names))
+        with _open(table, path) as source:
+            footer = pq.read_metadata(source)
+        found = (footer, _leaves(footer.schema.to_arrow_schema()))
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = found
@@ -169,8 +231,15 @@ def _column_chunks(footer: Any) -> int:
 _FOOTERS = _Footers(COLUMN_CHUNKS_KEPT)
 
 
-def _open(table: Location, path: str, footer: Any) -> Any:
+def _leaves(schema: pa.Schema) -> dict[str, range]:
+    numbers, first = {}, 0
+    for field in schema:
+        count = leaf_count(field.type)
+        numbers[field.name] = range(first, first + count)
+        first += count
+    return numbers
+
+
+def _open(table: Location, path: str) -> Any:
     filesystem, base = table.filesystem()
-    source = filesystem.open_input_file(posixpath.join(base, path))
-    # Coalescing reads pays where every request costs a round trip; on a local disk it only costs threads.
-    return pq.ParquetFile(source, metadata=footer, pre_buffer=not table.is_local)
+    return filesystem.open_input_file(posixpath.join(base, path))

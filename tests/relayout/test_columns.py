@@ -1,0 +1,279 @@
+"""Orders and duplicates of columns: whatever is stored where and how often, answers are DuckDB's on the original."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+import skipstone.store.reader as reader
+import skipstone.store.writer as writer
+from skipstone.catalog.values import Blocks, Change
+from skipstone.errors import InvalidInput, VerificationFailed
+from skipstone.lake import Table, open_lake
+from skipstone.layout.scheme import Layout, Scheme
+from skipstone.relayout.executor import LocalExecutor, Silent
+from skipstone.relayout.rewriting import Design, rewrite_chunks
+from skipstone.relayout.tracking import tracked_expressions
+from skipstone.scan.explain import report, text
+from skipstone.scan.plan import plan_scan
+from skipstone.store.reader import file_blocks, read_blocks, stored_checksums
+from skipstone.workload.query import Query
+from tests.relayout.test_random_schemes import bag, by_duckdb
+from tests.relayout.worlds import SCHEMA, random_condition, random_features, random_scheme, random_table
+
+SCHEMES = int(os.environ.get("SKIPSTONE_CASES", "2400")) // 150
+QUERIES = 12
+
+
+def with_copies(chance: random.Random, scheme: Scheme) -> Scheme:
+    """The same scheme with other orders, and some columns of some layouts stored again."""
+    return replace(scheme, layouts=tuple(_layout_with_copies(chance, layout) for layout in scheme.layouts))
+
+
+def _layout_with_copies(chance: random.Random, layout: Layout) -> Layout:
+    columns = list(layout.columns)
+    chance.shuffle(columns)
+    duplicates = [
+        (f"_skipstone_copy{number}_{column}", column)
+        for column in columns
+        for number in range(1, chance.choice([1, 1, 2, 3]))
+    ]
+    chance.shuffle(duplicates)
+    order = list(columns)
+    for stored, _ in duplicates:
+        order.insert(chance.randint(0, len(order)), stored)
+    return replace(layout, columns=tuple(columns), duplicates=tuple(duplicates), order=tuple(order))
+
+
+def lay_out(table: Table, scheme: Scheme, chunks: Sequence[str] | None = None, block_rows: int = 8) -> None:
+    """Rewrite chunks in a scheme and commit that."""
+    snapshot = table.snapshot()
+    queries = tuple(Query(tuple(SCHEMA.names), feature) for feature in scheme.features)
+    design = Design(scheme, queries, block_rows, tracked_expressions(snapshot.schema, scheme.features))
+    made = rewrite_chunks(
+        snapshot,
+        snapshot.chunks if chunks is None else chunks,
+        design,
+        table=table.location,
+        executor=LocalExecutor(1),
+        progress=Silent(),
+    )
+    table.catalog.commit(Change("optimize", replaced=made), base=snapshot.version)
+
+
+@pytest.mark.parametrize("seed", range(SCHEMES))
+def test_answers_do_not_depend_on_orders_and_duplicates(seed: int, tmp_path: Path) -> None:
+    """Chunks have different orders, some none; a query over all of them is one query."""
+    chance = random.Random(seed)
+    rows = random_table(chance, chance.choice([40, 150]))
+    table = open_lake(tmp_path).create("t", rows, chunk_rows=40, block_rows=7)
+    layouts = chance.choice([1, 1, 2, 3])
+    for _ in range(2):
+        features = random_features(chance, chance.randint(0 if layouts == 1 else 1, 6))
+        scheme = with_copies(chance, random_scheme(chance, features, layouts))
+        chunks = table.snapshot().chunks
+        lay_out(table, scheme, chance.sample(chunks, chance.randint(1, len(chunks))), chance.choice([3, 8, 20]))
+    assert bag(table.scan().to_arrow()) == bag(rows), "all rows, each once"
+    assert table.scan().to_arrow().schema.equals(SCHEMA), "no reader sees a duplicate"
+    assert _physical_columns(table) - set(SCHEMA.names), "some columns are stored twice, or nothing is tested here"
+    for _ in range(QUERIES):
+        condition = random_condition(chance)
+        names = chance.sample(SCHEMA.names, chance.randint(1, 5))
+        listed = ", ".join(f'"{name}"' for name in names)
+        expected = bag(by_duckdb(rows, f"SELECT {listed} FROM rows WHERE {condition}"))
+        found = table.scan(names, condition)
+        assert bag(found.to_arrow()) == expected, f"seed {seed}: SELECT {listed} WHERE {condition}"
+        assert found.count() == expected.total()
+
+
+def _physical_columns(table: Table) -> set[str]:
+    return {name for file in _data_files(table) for name in pq.read_schema(file).names}
+
+
+def _data_files(table: Table) -> list[str]:
+    return sorted(f"{table.location.uri}/{file}" for blocks in table.snapshot().block_sets for file in blocks.files)
+
+
+COPY = "_skipstone_copy1_a"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """a is needed with b and with c, and a wide column lies between the two; so a is stored beside both."""
+    chance = np.random.default_rng(0)
+    rows = pa.table(
+        {
+            "a": np.arange(1000),
+            "b": np.arange(1000) % 7,
+            "wide": [chance.bytes(200) for _ in range(1000)],
+            "c": np.arange(1000) % 11,
+        }
+    )
+    return open_lake(tmp_path).create("t", rows, chunk_rows=500)
+
+
+def neighbours() -> Scheme:
+    """The scheme that the fixture speaks of."""
+    names = ("a", "b", "wide", "c")
+    return Scheme(
+        (Layout(names, (), frozenset(names), duplicates=((COPY, "a"),), order=("a", "b", "wide", COPY, "c")),)
+    )
+
+
+def test_the_copy_that_lies_closer_is_read(table: Table) -> None:
+    lay_out(table, neighbours(), block_rows=100)
+    for columns, stored in ((["a", "b"], {"a": "a", "b": "b"}), (["c", "a"], {"a": COPY, "c": "c"})):
+        plan = table.scan(columns).plan
+        assert all(dict(part.columns) == stored for read in plan.reads() for part in read.layouts)
+        found = report(plan, table="t")
+        duplicates = tuple(name for name in columns if stored[name] != name)
+        assert {one.path[0].duplicates for one in found.chunks} == {duplicates}
+        assert ("duplicates are read of a: they lie closer to the other columns" in text(found)) == bool(duplicates)
+        physical = [_bytes_of(table, name) for name in stored.values()]
+        assert plan.counts().bytes == sum(physical)
+        assert plan.counts().cells == 2000
+        assert table.scan(columns).to_arrow().sort_by("a")["a"].to_pylist() == list(range(1000))
+
+
+def _bytes_of(table: Table, name: str) -> int:
+    return sum(int(np.maximum(blocks.column_bytes(name), 0).sum()) for blocks in table.snapshot().block_sets)
+
+
+def test_the_files_have_the_order_and_only_they_show_the_duplicate(table: Table) -> None:
+    lay_out(table, neighbours())
+    assert {tuple(pq.read_schema(file).names) for file in _data_files(table)} == {("a", "b", "wide", COPY, "c")}
+    assert table.schema.names == ["a", "b", "wide", "c"]
+    assert dict(table.snapshot().facts(table.snapshot().chunks[0]).checksums).keys() >= {"a", "b", "wide", "c"}
+    assert COPY not in dict(table.snapshot().facts(table.snapshot().chunks[0]).checksums)
+
+
+def test_other_engines_do_not_see_the_duplicate(table: Table) -> None:
+    original = table.scan().to_arrow().sort_by("a")
+    lay_out(table, neighbours())
+    table.export()
+    delta = DeltaTable(table.location.uri)
+    assert [field.name for field in delta.schema().fields] == ["a", "b", "wide", "c"]
+    read = pa.table(delta.to_pyarrow_dataset().to_table()).sort_by("a")
+    assert read.select(original.schema.names).equals(original)
+    lazily = polars.scan_delta(table.location.uri).sort("a").collect()
+    assert lazily.columns == original.schema.names
+    assert lazily["c"].to_list() == original["c"].to_pylist()
+    with duckdb.connect() as connection:
+        connection.register("delta", delta.to_pyarrow_dataset())
+        shown = connection.sql("SELECT * FROM delta ORDER BY a")
+        assert shown.columns == ["a", "b", "wide", "c"]
+        assert shown.fetchall() == [tuple(row.values()) for row in original.to_pylist()]
+
+
+def test_a_duplicate_that_differs_is_not_committed(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The writer is made to store another column's values in the duplicate, as a fault of ours would."""
+    honest = writer._with_duplicates
+
+    def faulty(rows: pa.Table, target: writer.BlockTarget, stored: pa.Schema) -> pa.Table:
+        made = honest(rows, target, stored)
+        return made.set_column(made.schema.get_field_index(COPY), stored.field(COPY), made["b"])
+
+    monkeypatch.setattr(writer, "_with_duplicates", faulty)
+    before = table.snapshot().version
+    with pytest.raises(VerificationFailed, match=f'duplicate of "a": .*{COPY}: other values'):
+        lay_out(table, neighbours())
+    assert table.snapshot().version == before
+
+
+def test_o05_a_duplicate_that_another_engine_changed_is_found_by_its_checksum(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out(table, neighbours())
+    snapshot = table.snapshot()
+    chunk = snapshot.chunks[0]
+    blocks, span = snapshot.blocks_of(chunk)
+    files = [blocks.files[number] for number in blocks.file_of[span]]
+    groups = blocks.row_group[span].tolist()
+    recorded = dict(snapshot.facts(chunk).checksums)["a"]
+    schema = pa.schema([snapshot.schema.field("a")])
+
+    def on_disk() -> object:
+        monkeypatch.setattr(reader, "_FOOTERS", reader._Footers(1))  # files of ours never change, so footers are kept
+        made = Blocks(pa.table({"file": files, "row_group": groups}), (COPY,))
+        return dict(stored_checksums(table.location, made, schema, stored={"a": COPY}))["a"]
+
+    assert on_disk() == recorded
+    path = f"{table.location.uri}/{files[0]}"
+    held = pq.read_table(path)
+    changed = held.set_column(3, COPY, pa.array([0] * len(held)))
+    pq.write_table(changed, path, row_group_size=pq.read_metadata(path).row_group(0).num_rows)
+    assert on_disk() != recorded
+
+
+def test_o05_a_file_without_the_duplicate_gives_the_column_itself(table: Table) -> None:
+    """Another engine wrote a file anew and dropped what the schema does not have."""
+    lay_out(table, neighbours())
+    blocks = table.snapshot().block_sets[0]
+    path = f"{table.location.uri}/{blocks.files[0]}"
+    held = pq.read_table(path)
+    rows = pq.read_metadata(path).row_group(0).num_rows
+    pq.write_table(held.drop_columns([COPY]), path, row_group_size=rows)
+    schema = pa.schema([table.schema.field("c"), table.schema.field("a")])
+    groups = list(range(pq.read_metadata(path).num_row_groups))
+    reads = file_blocks([blocks.files[0]] * len(groups), groups)
+    found = pa.Table.from_batches(read_blocks(table.location, reads, schema, stored={"a": COPY}))
+    assert found.equals(held.select(["c", "a"]))
+
+
+def test_a_column_that_came_later_has_no_duplicate_and_is_null(table: Table) -> None:
+    lay_out(table, neighbours())
+    snapshot = table.snapshot()
+    later = snapshot.schema.append(pa.field("a__copy1", pa.int64()))
+    table.catalog.commit(Change("schema", schema=later), base=snapshot.version)
+    found = table.scan(["a", "c", "a__copy1"]).to_arrow()
+    assert found["a__copy1"].null_count == 1000
+    assert sorted(found["a"].to_pylist()) == list(range(1000))
+    lay_out(table, Scheme((Layout(("a", "b", "wide", "c", "a__copy1"), (), frozenset(later.names)),)))
+    assert table.scan(["a__copy1"]).to_arrow()["a__copy1"].null_count == 1000
+
+
+def test_plans_of_one_table_share_what_was_learned(table: Table) -> None:
+    lay_out(table, neighbours())
+    first, second = (plan_scan(table.snapshot(), ["a", "c"]) for _ in range(2))
+    assert first.parts[0].replicas[0] is second.parts[0].replicas[0]
+    assert plan_scan(table.snapshot(), ["b", "c"]).parts[0].replicas == {}, "nothing to choose"
+
+
+def test_a_rewrite_reads_duplicates_like_columns(table: Table) -> None:
+    before = table.scan().to_arrow().sort_by("a")
+    lay_out(table, neighbours())
+    lay_out(table, Scheme.raw(table.schema.names), block_rows=50)
+    assert table.scan().to_arrow().sort_by("a").equals(before)
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        (Layout(("a", "b"), (), frozenset("ab"), duplicates=(("a2", "a"),)), "under names that columns may have: a2"),
+        (
+            Layout(("a", "b"), (), frozenset("ab"), duplicates=(("_skipstone_row_id", "a"),)),
+            "under names that columns may have: _skipstone_row_id",
+        ),
+        (Layout(("a", "b"), (), frozenset("ab"), duplicates=((COPY, "c"),)), "repeats columns .* not store: c"),
+        (Layout(("a", "b"), (), frozenset("ab"), duplicates=((COPY, "a"),) * 2), f"under one name: {COPY}"),
+        (
+            Layout(("a", "b"), (), frozenset("ab"), duplicates=((COPY, "a"),), order=("a", "b")),
+            "for each of its 3 physical columns, once, .* it has: a, b",
+        ),
+        (Layout(("a", "b"), (), frozenset("ab"), order=("b", "a")), "with columns in their own order"),
+    ],
+)
+def test_schemes_that_could_give_wrong_answers_are_refused(layout: Layout, message: str) -> None:
+    with pytest.raises(InvalidInput, match=f"layout 0 .*{message}"):
+        Scheme((layout,)).validate(["a", "b"])
