@@ -53,10 +53,13 @@ def clustering(spec: ClusteringSpec) -> Clustering:
     given = dict(spec.parameters)
     strangers = sorted(set(given) - set(known))
     if strangers:
-        raise InvalidInput(
-            f'clustering "{spec.name}" has no parameter {listed(strangers)}; it has: {listed(tuple(known))}'
-        )
+        accepted = f"it has: {listed(tuple(known))}" if known else "it takes none"
+        raise InvalidInput(f'clustering "{spec.name}" has no parameter {_quoted(strangers)}; {accepted}')
     missing = [name for name, one in known.items() if one.default is inspect.Parameter.empty and name not in given]
     if missing:
-        raise InvalidInput(f'clustering "{spec.name}" needs the parameter {listed(missing)}')
+        raise InvalidInput(f'clustering "{spec.name}" needs the parameter {_quoted(missing)}')
     return make(**given)
+
+
+def _quoted(names: list[str]) -> str:
+    return listed([f'"{name}"' for name in names])

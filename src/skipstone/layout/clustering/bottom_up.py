@@ -6,6 +6,8 @@ what queries really read: a query is spared a group if ANY feature that subsumes
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from skipstone.errors import InvalidInput
 from skipstone.layout.vectors import Bits, DistinctVectors, distinct, pack, words
 
-__all__ = ["merge_costs", "merged_queries", "read_by_queries", "ward", "ward_by_queries"]
+__all__ = ["Search", "merge_costs", "merged_queries", "read_by_queries", "search", "ward", "ward_by_queries"]
 
 
 def ward(vectors: DistinctVectors, weights: NDArray[np.float64], min_size: int) -> NDArray[np.int64]:
@@ -45,7 +47,7 @@ def ward(vectors: DistinctVectors, weights: NDArray[np.float64], min_size: int) 
     if weights.shape != vectors.bits.shape[1:] or (weights < 0).any():
         raise InvalidInput("every feature needs a weight that is not negative")
     # To MaxSkip every feature is a query of its own, read where the feature is present.
-    return _merge(vectors, np.eye(len(weights), dtype=np.bool_), weights, min_size)
+    return search(vectors, np.eye(len(weights), dtype=np.bool_), weights, min_size).group
 
 
 def ward_by_queries(
@@ -71,7 +73,7 @@ def ward_by_queries(
     if queries.shape != (len(weights), vectors.bits.shape[1]) or (weights < 0).any():
         raise InvalidInput("every query needs a bit for each feature, and a weight that is not negative")
     masks, totals = merged_queries(queries, weights)
-    return _merge(vectors, masks, totals, min_size)
+    return search(vectors, masks, totals, min_size).group
 
 
 def merge_costs(vectors: DistinctVectors, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -116,12 +118,26 @@ def _check(vectors: DistinctVectors, min_size: int) -> None:
         raise InvalidInput("a vector that no row has cannot be clustered; leave it out")
 
 
-def _merge(vectors: DistinctVectors, masks: Bits, weights: NDArray[np.float64], min_size: int) -> NDArray[np.int64]:
+class Search(NamedTuple):
+    """The group of each vector, and how many pairs of groups the search looked at to find them."""
+
+    group: NDArray[np.int64]
+    pairs: int
+
+
+def search(vectors: DistinctVectors, masks: Bits, weights: NDArray[np.float64], min_size: int) -> Search:
+    """Merge the groups whose merge costs least: the weighted rows that are read for masks whose features all occur.
+
+    >>> vectors = DistinctVectors(np.array([[0], [1]], dtype=bool), np.array([5, 5]))
+    >>> found = search(vectors, np.array([[True]]), np.array([1.0]), min_size=10)
+    >>> found.group.tolist(), found.pairs
+    ([0, 0], 1)
+    """
     if len(vectors) == 0:
-        return np.zeros(0, dtype=np.int64)
+        return Search(np.zeros(0, dtype=np.int64), 0)
     reading = np.ascontiguousarray(pack(read_by_queries(vectors.bits, masks)))
     joint = np.flatnonzero(masks.sum(axis=1) > 1)
-    leader = _bottom_up(
+    leader, pairs = _bottom_up(
         reading,
         _weight_of_bytes(weights, reading.shape[1]),
         words(vectors.bits),
@@ -132,7 +148,7 @@ def _merge(vectors: DistinctVectors, masks: Bits, weights: NDArray[np.float64], 
         float(min_size),
     )
     _, first, group = np.unique(leader, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[group].astype(np.int64)
+    return Search(np.argsort(np.argsort(first))[group].astype(np.int64), int(pairs))
 
 
 def _weight_of_bytes(weights: NDArray[np.float64], width: int) -> NDArray[np.float64]:
@@ -193,8 +209,8 @@ def _bottom_up(
     joint_weights: NDArray[np.float64],
     size: NDArray[np.float64],
     min_size: float,
-) -> NDArray[np.int64]:
-    """Merge groups until all are done, and return for each vector one that stands for its group.
+) -> tuple[NDArray[np.int64], int]:
+    """Merge groups until all are done; return for each vector one that stands for its group, and the pairs looked at.
 
     For every group i the best partner among the later ones is kept, with its cost (nearest-neighbour caching). When
     the partner changes or goes, the cost kept is still a lower bound, because costs of other pairs do not change:
@@ -215,6 +231,7 @@ def _bottom_up(
             alive += 1
     bound = np.full(n, -1.0)
     partner = np.full(n, -1)
+    pairs = 0
     while alive > 1:
         # The smallest bound, the first of equal ones; the last group has no later partner.
         at = 0
@@ -224,6 +241,7 @@ def _bottom_up(
         i = active[at]
         if partner[i] < 0:
             best = np.inf
+            pairs += alive - at - 1
             for b in range(at + 1, alive):
                 j = active[b]
                 cost = _pair_cost(i, j, best, reading, weight, table, united, joint, joint_masks, joint_weights, size)
@@ -246,6 +264,7 @@ def _bottom_up(
             if partner[k] == i or partner[k] == j:
                 partner[k] = -1
             if k < i and not gone:
+                pairs += 1
                 limit = np.nextafter(bound[k], np.inf)
                 cost = _pair_cost(k, i, limit, reading, weight, table, united, joint, joint_masks, joint_weights, size)
                 if cost < bound[k] or (cost == bound[k] and i < partner[k]):
@@ -262,7 +281,7 @@ def _bottom_up(
     for i in range(n):
         while leader[leader[i]] != leader[i]:
             leader[i] = leader[leader[i]]
-    return leader
+    return leader, pairs
 
 
 @njit(cache=True)

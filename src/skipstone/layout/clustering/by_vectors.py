@@ -56,7 +56,8 @@ class VectorRouter:
         """Look each vector up; put unknown ones where they cost least."""
         found, which = distinct(bits)
         place = find_words(words(found.bits), self.vectors)
-        group = self.group_of[place]
+        group = np.zeros(len(place), dtype=np.int64)
+        group[place >= 0] = self.group_of[place[place >= 0]]
         for unknown in np.flatnonzero(place < 0):
             group[unknown] = self._home(found.bits[unknown])
         return Routing(group[which].astype(np.int32), self.key.keys(batch))

@@ -167,7 +167,7 @@ def bounds_of(predicate: Predicate) -> tuple[Predicate, ...]:
     >>> day = Column("day", pa.int64())
     >>> some = Predicate((InSet(day, tuple(Constant(v, pa.int64()) for v in (3, 5, 9))),))
     >>> [sql(bound) for bound in bounds_of(some)]
-    ['`day` >= 3', '`day` <= 9']
+    ['day >= 3', 'day <= 9']
     """
     if len(predicate.literals) != 1:
         return ()

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from skipstone.layout.clustering.coding import Coder
 from skipstone.predicate.expression import Expression, columns_of
 
-__all__ = ["Curve", "OrderKey", "hilbert", "nested", "z_order"]
+__all__ = ["KEY_BITS", "Curve", "OrderKey", "hilbert", "nested", "z_order"]
 
 KEY_BITS = 64
+"""A key is one machine word, so no curve has more dimensions than that."""
+
 MOST_BITS = 16
 """More than 65,536 steps of one expression are not worth a bit."""
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skipstone.errors import ColumnNotFound, InvalidInput
 from skipstone.layout.clustering.coding import Coder
 from skipstone.layout.clustering.conditions import Conditions, bounds_of, conditions_of, true_rows
-from skipstone.layout.clustering.curves import Curve, OrderKey
+from skipstone.layout.clustering.curves import KEY_BITS, Curve, OrderKey
 from skipstone.layout.clustering.routing import ClusteringProblem, Routing
 from skipstone.layout.vectors import Bits, union_of_words, words
 from skipstone.predicate.expression import Column, Expression, columns_of
@@ -111,6 +111,11 @@ class ByCurve:
     over: str = ""
     dimensions: int = MOST_DIMENSIONS
 
+    def __post_init__(self) -> None:
+        dimensions = len(_named(self.over)) or self.dimensions
+        if not 1 <= dimensions <= KEY_BITS:
+            raise InvalidInput(f"a curve goes through 1 to {KEY_BITS} dimensions, not {dimensions}")
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that were named."""
@@ -150,6 +155,8 @@ class ByRanges:
         named = _named(self.over)
         if not named:
             raise InvalidInput('a range clustering needs its columns, such as "order_date:month, region, quantity:5"')
+        if len(named) > KEY_BITS:
+            raise InvalidInput(f"ranges nest at most {KEY_BITS} deep, not {len(named)}")
         split = (part.partition(":") for part in named)
         return [(name.strip(), how.strip().lower()) for name, _, how in split]
 
