@@ -12,7 +12,7 @@ Sun, dissertation, 2017, section 4.4.3, "Estimation Approach", and the baseline 
 Rows with one vector are put together by any clustering, so full blocks of them are skipped for certain: the first is an
 upper bound. The second knows nothing of blocks.
 
-Departs from the paper: rows that a layout with replicas keeps apart (section 5.4.2) are counted in whole, not in blocks.
+Departs from the paper: rows that a layout with replicas keeps apart (section 5.4.2) are counted whole, not in blocks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Estimate:
         self._problem = problem
         self._known: dict[tuple[tuple[int, ...], bool], Rows] = {}
 
-    def rows(self, layout: LayoutDraft, readers: Bits) -> Rows:  # noqa: ARG002
+    def rows(self, layout: LayoutDraft, readers: Bits) -> Rows:
         """See `RowsRead`."""
         local = tuple(sorted(layout.features))
         key = (local, layout.is_whole)
@@ -69,7 +69,7 @@ class BlockEstimate(_Estimate):
 class SelectivityEstimate(_Estimate):
     """`Sel. Est.`: a query reads the rows that match it."""
 
-    def _rows_of_kinds(self, local: tuple[int, ...], *, keeps_apart: bool) -> Rows:  # noqa: ARG002
+    def _rows_of_kinds(self, local: tuple[int, ...], *, keeps_apart: bool) -> Rows:
         problem = self._problem
         vectors, _ = distinct(problem.vectors.bits[:, local], problem.vectors.counts)
         return np.asarray(vectors.counts @ read_by_queries(vectors.bits, problem.kinds[:, local]), dtype=np.float64)
