@@ -123,7 +123,10 @@ def root(
         int, typer.Option("--verbose", "-v", count=True, show_default=False, help="Say what is done; -vv also why.")
     ] = 0,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar="SKIPSTONE_DEBUG", help="Print the whole trace of an error.")
+        bool,
+        typer.Option(
+            "--debug", envvar="SKIPSTONE_DEBUG", help="Print the whole trace of an error, and all that Spark prints."
+        ),
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
@@ -135,7 +138,7 @@ def root(
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
     logger = logging.getLogger("skipstone")
     logger.handlers[:] = [handler]
-    logger.setLevel(levels[min(verbose, 2)])
+    logger.setLevel(logging.DEBUG if debug else levels[min(verbose, 2)])
 
 
 def main() -> None:

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from pathlib import Path
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
-from rich.console import Console
-from rich.table import Table as Grid
 
+from skipstone.cli.options import (
+    AsJson,
+    BlockRows,
+    Clusterings,
+    Dialect,
+    Excluded,
+    LakeAt,
+    MaxFeatures,
+    MinSupport,
+    SampleRows,
+    Seed,
+    SourceAt,
+    SourceFormat,
+    Statement,
+    StorageOption,
+    TableName,
+    WithSpark,
+    Workloads,
+    chosen_clusterings,
+    storage_options,
+)
 from skipstone.cli.progress import Bars
-from skipstone.errors import InvalidInput
-from skipstone.lake import BLOCK_ROWS, CHUNK_ROWS, SAMPLE_ROWS, Lake, Table, open_lake
+from skipstone.cli.rendering import cell, grid, print_grid, print_json
+from skipstone.lake import BLOCK_ROWS, CHUNK_ROWS, RAW_BLOCK_ROWS, SAMPLE_ROWS, Lake, Table, open_lake
+from skipstone.predicate.printing import sql as sql_text
 from skipstone.relayout.advising import Advice
 from skipstone.scan.explain import text as explanation
+from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
 from skipstone.workload.reading import Workload
 
 __all__ = [
@@ -36,31 +55,15 @@ __all__ = [
     "vacuum",
 ]
 
-LakeAt = Annotated[str, typer.Argument(metavar="LAKE", help="The directory of tables: a path or a URI.")]
-TableName = Annotated[str, typer.Argument(metavar="TABLE", help="The table's name.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-WithSpark = Annotated[
-    bool, typer.Option("--spark", help="Move rows with Spark tasks instead of the threads of this process.")
-]
-StorageOption = Annotated[
-    list[str] | None, typer.Option("--storage-option", metavar="NAME=VALUE", help="How to open an object store.")
-]
-Workloads = Annotated[
-    list[Path], typer.Option("--workload", "-w", help="SQL or JSON-lines files, or directories, of queries.")
-]
-Dialect = Annotated[str, typer.Option(help="The SQL dialect of the workload.")]
-Clustering = Annotated[
-    str, typer.Option(help="auto, or one of: none, sort, zorder, hilbert, range, ward, ward-queries, qdtree.")
-]
-BlockRows = Annotated[int, typer.Option(help="Rows of a block, at least.")]
-
 
 def create(
     lake: LakeAt,
     table: TableName,
-    source: Annotated[str, typer.Argument(help="A Parquet file or directory, a CSV file, or a Delta table.")],
-    format: Annotated[str | None, typer.Option(help="parquet, csv or delta; else the path tells.")] = None,  # noqa: A002
-    chunk_rows: Annotated[int, typer.Option(help="Rows of a chunk, at most about.")] = CHUNK_ROWS,
+    source: SourceAt,
+    format: SourceFormat = None,  # noqa: A002
+    chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of a chunk, at most about.")] = CHUNK_ROWS,
+    block_rows: BlockRows = RAW_BLOCK_ROWS,
+    time_zone: Annotated[str, typer.Option(help="The zone of timestamps that a filter gives without one.")] = "UTC",
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -68,7 +71,13 @@ def create(
     """Make a table of the rows of a source; it can be queried at once."""
     with Bars(quiet=as_json) as bars:
         made = _lake(lake, spark, storage_option).create(
-            table, source, format=format, chunk_rows=chunk_rows, progress=bars
+            table,
+            source,
+            format=format,
+            chunk_rows=chunk_rows,
+            block_rows=block_rows,
+            time_zone=time_zone,
+            progress=bars,
         )
     _print_commit(made, as_json)
 
@@ -76,8 +85,9 @@ def create(
 def append(
     lake: LakeAt,
     table: TableName,
-    source: Annotated[str, typer.Argument(help="A Parquet file or directory, a CSV file, or a Delta table.")],
-    format: Annotated[str | None, typer.Option(help="parquet, csv or delta; else the path tells.")] = None,  # noqa: A002
+    source: SourceAt,
+    format: SourceFormat = None,  # noqa: A002
+    block_rows: BlockRows = RAW_BLOCK_ROWS,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -85,7 +95,7 @@ def append(
     """Add the rows of a source to a table, as new chunks."""
     found = _lake(lake, spark, storage_option).table(table)
     with Bars(quiet=as_json) as bars:
-        found.append(source, format=format, progress=bars)
+        found.append(source, format=format, block_rows=block_rows, progress=bars)
     _print_commit(found, as_json)
 
 
@@ -94,10 +104,13 @@ def advise(
     table: TableName,
     workload: Workloads,
     dialect: Dialect = "spark",
-    clustering: Clustering = "auto",
+    clustering: Clusterings = None,
     block_rows: BlockRows = BLOCK_ROWS,
-    sample_rows: Annotated[int, typer.Option(help="Rows to look at.")] = SAMPLE_ROWS,
-    seed: int = 0,
+    min_support: MinSupport = DEFAULT_MIN_SUPPORT,
+    max_features: MaxFeatures = DEFAULT_MAX_FEATURES,
+    exclude: Excluded = None,
+    sample_rows: SampleRows = SAMPLE_ROWS,
+    seed: Seed = 0,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -108,9 +121,19 @@ def advise(
     """
     found = _lake(lake, spark, storage_option).table(table)
     with Bars(quiet=as_json) as bars:
-        advice = _advice(found, workload, dialect, clustering, block_rows, sample_rows, seed, bars)
+        advice = found.advise(
+            Workload.read(workload, {table: found.schema}, dialect=dialect),
+            clustering=chosen_clusterings(clustering),
+            block_rows=block_rows,
+            min_support=min_support,
+            max_features=max_features,
+            exclude=tuple(exclude or ()),
+            sample_rows=sample_rows,
+            seed=seed,
+            progress=bars,
+        )
     if as_json:
-        _print_json(_plain_advice(advice))
+        print_json(_plain_advice(advice))
     else:
         _print_advice(advice)
 
@@ -120,10 +143,13 @@ def optimize(
     table: TableName,
     workload: Workloads,
     dialect: Dialect = "spark",
-    clustering: Clustering = "auto",
+    clustering: Clusterings = None,
     block_rows: BlockRows = BLOCK_ROWS,
-    sample_rows: Annotated[int, typer.Option(help="Rows to look at.")] = SAMPLE_ROWS,
-    seed: int = 0,
+    min_support: MinSupport = DEFAULT_MIN_SUPPORT,
+    max_features: MaxFeatures = DEFAULT_MAX_FEATURES,
+    exclude: Excluded = None,
+    sample_rows: SampleRows = SAMPLE_ROWS,
+    seed: Seed = 0,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -131,10 +157,20 @@ def optimize(
     """Lay a table out for a workload, if that pays, in one atomic commit."""
     found = _lake(lake, spark, storage_option).table(table)
     with Bars(quiet=as_json) as bars:
-        advice = _advice(found, workload, dialect, clustering, block_rows, sample_rows, seed, bars)
+        advice = found.advise(
+            Workload.read(workload, {table: found.schema}, dialect=dialect),
+            clustering=chosen_clusterings(clustering),
+            block_rows=block_rows,
+            min_support=min_support,
+            max_features=max_features,
+            exclude=tuple(exclude or ()),
+            sample_rows=sample_rows,
+            seed=seed,
+            progress=bars,
+        )
         done = found.optimize(advice, progress=bars)
     if as_json:
-        _print_json({"advice": _plain_advice(advice), "optimized": dataclasses.asdict(done)})
+        print_json({"advice": _plain_advice(advice), "optimized": dataclasses.asdict(done)})
         return
     _print_advice(advice)
     if done.version is None:
@@ -147,21 +183,23 @@ def optimize(
 
 def query(
     lake: LakeAt,
-    sql: Annotated[str, typer.Argument(help="A SELECT in Spark's SQL.")],
-    limit: Annotated[int, typer.Option(help="Rows to print, at most.")] = 100,
+    sql: Statement,
+    limit: Annotated[int, typer.Option(min=0, help="Rows to print, at most.")] = 100,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a query in Spark, reading only what can matter."""
-    opened = _lake(lake, False, storage_option)
-    rows: pa.Table = opened.sql(sql).limit(limit).toArrow()
+    from skipstone.spark.failures import spark_failures_as_ours
+
+    opened = _lake(lake, True, storage_option)
+    frame = opened.sql(sql)
+    with spark_failures_as_ours("query"):
+        rows: pa.Table = frame.limit(limit).toArrow()
     if as_json:
-        _print_json({"rows": rows.to_pylist(), "scans": [dataclasses.asdict(one) for one in opened.last_scan]})
+        print_json({"rows": rows.to_pylist(), "scans": [dataclasses.asdict(one) for one in opened.last_scan]})
         return
-    grid = Grid(*rows.schema.names)
-    for row in rows.to_pylist():
-        grid.add_row(*("NULL" if value is None else str(value) for value in row.values()))
-    Console().print(grid)
+    # By position, because two columns of a result may have one name.
+    print_grid(grid(*rows.schema.names), zip(*(column.to_pylist() for column in rows.columns), strict=True))
     for one in opened.last_scan:
         typer.echo(
             f"{one.table}: read {one.read.blocks:,} of {sum(chunk.blocks for chunk in one.chunks):,} blocks, "
@@ -171,7 +209,7 @@ def query(
 
 def explain(
     lake: LakeAt,
-    sql: Annotated[str, typer.Argument(help="A SELECT in Spark's SQL.")],
+    sql: Statement,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -181,7 +219,7 @@ def explain(
     """
     reports = _lake(lake, False, storage_option).explain(sql)
     if as_json:
-        _print_json([dataclasses.asdict(one) for one in reports])
+        print_json([dataclasses.asdict(one) for one in reports])
     else:
         typer.echo("\n\n".join(explanation(one) for one in reports) or "no table of the lake is mentioned")
 
@@ -196,7 +234,7 @@ def show(
     opened = _lake(lake, False, storage_option)
     found = [opened.table(name).describe() for name in ([table] if table else opened.tables())]
     if as_json:
-        _print_json([dataclasses.asdict(one) for one in found])
+        print_json([dataclasses.asdict(one) for one in found])
         return
     if not found:
         typer.echo(f"no tables in {opened.location.uri}")
@@ -216,14 +254,14 @@ def show(
 def history(
     lake: LakeAt,
     table: TableName,
-    limit: Annotated[int | None, typer.Option(help="The latest so many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="The latest so many.")] = None,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List the commits of a table, latest first."""
     commits = _lake(lake, False, storage_option).table(table).history(limit)
     if as_json:
-        _print_json([dataclasses.asdict(one) for one in commits])
+        print_json([dataclasses.asdict(one) for one in commits])
         return
     for one in commits:
         metrics = ", ".join(f"{name} {value}" for name, value in one.metrics)
@@ -260,7 +298,7 @@ def vacuum(
         timedelta(hours=retain_hours), dry_run=not delete, allow_short_retention=allow_short_retention
     )
     if as_json:
-        _print_json(dataclasses.asdict(report))
+        print_json(dataclasses.asdict(report))
         return
     for path in report.files:
         typer.echo(path)
@@ -271,17 +309,18 @@ def vacuum(
 def export(
     lake: LakeAt,
     table: TableName,
-    delta: Annotated[bool, typer.Option("--delta", help="Publish in place as a Delta table.")] = True,
+    version: Annotated[int | None, typer.Option(help="A version from the table's history; else the latest.")] = None,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish a table in place, without copying, so that other engines read it."""
-    if not delta:
-        raise InvalidInput("export publishes as Delta; --delta is the only form there is")
+    """Publish a table in place, without copying, so that other engines read it.
+
+    What other engines see is a Delta table of the same files; it moves on with the next export.
+    """
     found = _lake(lake, False, storage_option).table(table)
-    published = found.export()
+    published = found.export(version)
     if as_json:
-        _print_json({**dataclasses.asdict(published), "uri": found.location.uri})
+        print_json({**dataclasses.asdict(published), "uri": found.location.uri})
     else:
         typer.echo(
             f"{found.location.uri} is a Delta table at version {published.delta_version}: "
@@ -292,39 +331,13 @@ def export(
 def _lake(path: str, spark: bool, options: Sequence[str] | None) -> Lake:
     session = None
     if spark:
-        from skipstone.spark.session import local_session
+        from skipstone.spark.quiet import quiet_session
 
-        session = local_session()
-    return open_lake(path, spark=session, storage_options=_options(options or ()))
-
-
-def _options(given: Sequence[str]) -> Mapping[str, str]:
-    pairs = [one.partition("=") for one in given]
-    wrong = [name for name, equals, _ in pairs if not equals]
-    if wrong:
-        raise InvalidInput(f'a storage option has the form NAME=VALUE; this one has no "=": {wrong[0]}')
-    return {name: value for name, _, value in pairs}
-
-
-def _advice(
-    table: Table,
-    workload: Sequence[Path],
-    dialect: str,
-    clustering: str,
-    block_rows: int,
-    sample_rows: int,
-    seed: int,
-    bars: Bars,
-) -> Advice:
-    work = Workload.read(workload, {table.name: table.schema}, dialect=dialect)
-    return table.advise(
-        work, clustering=clustering, block_rows=block_rows, sample_rows=sample_rows, seed=seed, progress=bars
-    )
+        session = quiet_session(verbose=logging.getLogger("skipstone").isEnabledFor(logging.DEBUG))
+    return open_lake(path, spark=session, storage_options=storage_options(options))
 
 
 def _plain_advice(advice: Advice) -> dict[str, Any]:
-    from skipstone.predicate.printing import sql
-
     return {
         "table": advice.table,
         "version": advice.version,
@@ -335,41 +348,31 @@ def _plain_advice(advice: Advice) -> dict[str, Any]:
         "rewrite_bytes": advice.rewrite_bytes,
         "candidates": [dataclasses.asdict(one) for one in advice.candidates],
         "features": [
-            {"filter": sql(one.filter), "weight": one.weight, "columns": one.columns} for one in advice.features
+            {"filter": sql_text(one.filter), "weight": one.weight, "columns": one.columns} for one in advice.features
         ],
         "queries": [dataclasses.asdict(one) for one in advice.forecasts],
     }
 
 
 def _print_advice(advice: Advice) -> None:
-    grid = Grid("layout", "rows read", "cells read", "bytes read")
-    for one in advice.candidates:
-        name = f"[bold]{one.name}[/bold]" if one.name == advice.chosen else one.name
-        grid.add_row(name, *(f"{100 * share:.1f} %" for share in (one.rows, one.cells, one.bytes)))
-    grid.add_row("no layout can read less than", f"{100 * advice.lower_bound:.1f} %", "", "")
-    console = Console()
-    console.print(grid)
+    read = ("rows read", "cells read", "bytes read")
+    rows: list[tuple[object, ...]] = [
+        (
+            cell(one.name, style="bold" if one.name == advice.chosen else ""),
+            *(f"{100 * share:.1f} %" for share in (one.rows, one.cells, one.bytes)),
+        )
+        for one in advice.candidates
+    ]
+    rows.append(("no layout can read less than", f"{100 * advice.lower_bound:.1f} %", "", ""))
+    print_grid(grid("layout", *read, numbers=read), rows)
     for reason in advice.reasons:
-        console.print(f"{advice.chosen}: {reason}")
+        typer.echo(f"{advice.chosen}: {reason}")
 
 
 def _print_commit(table: Table, as_json: bool) -> None:
     commit = table.history(1)[0]
     if as_json:
-        _print_json(dataclasses.asdict(commit))
+        print_json(dataclasses.asdict(commit))
     else:
         metrics = "".join(f", {name} {value}" for name, value in commit.metrics)
         typer.echo(f"{table.name} is at version {commit.version}: {commit.operation}{metrics}")
-
-
-def _print_json(value: object) -> None:
-    json.dump(value, sys.stdout, indent=2, default=_json)
-    sys.stdout.write("\n")
-
-
-def _json(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, (frozenset, set)):
-        return sorted(value)
-    return str(value)

@@ -10,8 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from skipstone.catalog.schema_files import read_schemas
-from skipstone.cli.options import AsJson, SchemaSource, StorageOption, storage_options
+from skipstone.cli.options import (
+    AsJson,
+    Excluded,
+    MaxFeatures,
+    MinSupport,
+    SchemaDialect,
+    SchemaSource,
+    StorageOption,
+    storage_options,
+)
 from skipstone.cli.rendering import cell, grid, print_grid, print_json
+from skipstone.errors import ColumnNotFound
 from skipstone.workload.choosing import MiningSettings
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
 from skipstone.workload.reading import Workload
@@ -41,16 +51,10 @@ def show(
     table: Annotated[
         str | None, typer.Option(metavar="NAME", help="The table's name in the queries; else SCHEMA tells.")
     ] = None,
-    dialect: Annotated[
-        str, typer.Option(metavar="D", help="The SQL dialect of the queries and of a DDL file.")
-    ] = "spark",
-    min_support: Annotated[
-        float, typer.Option(metavar="T", help="A feature subsumes at least so many requests; below 1, a share of them.")
-    ] = DEFAULT_MIN_SUPPORT,
-    max_features: Annotated[int, typer.Option(metavar="K", help="At most so many features.")] = DEFAULT_MAX_FEATURES,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="No features on this column; may be given several times.")
-    ] = None,
+    dialect: SchemaDialect = "spark",
+    min_support: MinSupport = DEFAULT_MIN_SUPPORT,
+    max_features: MaxFeatures = DEFAULT_MAX_FEATURES,
+    exclude: Excluded = None,
     dates: Annotated[
         bool, typer.Option("--dates", help="Mine comparisons of dates and times with constants, too.")
     ] = False,
@@ -77,8 +81,6 @@ def show(
 
 
 def _require_columns(names: tuple[str, ...], tables: Mapping[str, Any]) -> None:
-    from skipstone.errors import ColumnNotFound
-
     known = [name for schema in tables.values() for name in schema.names]
     for name in names:
         if name not in known:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
-from skipstone.errors import ExecutionFailed, SkipstoneError
+from skipstone.errors import ExecutionFailed, InvalidQuery, SkipstoneError
 
 __all__ = ["spark_failures_as_ours"]
 
 LONGEST_CAUSE = 300
+_SQLSTATE = re.compile(r"\bSQLSTATE: .*")
+"""A number that says less than the name of the condition, and a place in a text with other names than the user's."""
+
 WORKER_ERROR = "skipstone.errors."
 
 
@@ -22,6 +26,8 @@ def spark_failures_as_ours(doing: str) -> Iterator[None]:
         yield
     except SkipstoneError:
         raise
+    except AnalysisException as error:
+        raise InvalidQuery(f"{doing}: Spark does not accept this. {_cause(str(error))}") from error
     except PySparkException as error:
         condition = error.getCondition()
         raise ExecutionFailed(f"{doing}: Spark failed. {_cause(str(error))}", condition=condition) from error
@@ -33,7 +39,8 @@ def _cause(text: str) -> str:
     >>> _cause("[UDF] failed\\nTraceback (most recent call last):\\n  File x\\nOSError: disk full\\n")
     'OSError: disk full'
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("SQLSTATE")]
+    told = (_SQLSTATE.sub("", line).strip() for line in text.splitlines())
+    lines = [line for line in told if line]
     lines = [line for line in lines if not line.startswith(("at ", "Caused by: org.apache.spark"))]
     traceback = [number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     cause = (

@@ -308,7 +308,7 @@ def kind_of(predicate: Predicate) -> str:
     >>> from skipstone.predicate.parsing import parse_filter
     >>> schema = pa.schema({"a": pa.int64(), "b": pa.int64()})
     >>> [kind_of(one) for one in parse_filter("a < b AND b >= 2 AND (a = 1 OR b = 5)", schema)]
-    ['columns compared', 'any of several', 'range']
+    ['any of several', 'columns compared', 'range']
     """
     if len(predicate.literals) > 1:
         return "any of several"
