@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Tree", "descend", "grow"]
+__all__ = ["Tree", "descend", "grow", "uncut"]
 
 LEAF = -1
 
@@ -47,6 +47,12 @@ def grow(
     cut, yes, no, used = _grow(rows, conditions, need_start, needs, weights, min_rows, mixing, most_scored)
     cut, yes, no = cut[:used], yes[:used], no[:used]
     return Tree(cut, yes, no, _numbered(cut, yes, no))
+
+
+def uncut() -> Tree:
+    """Return the tree that is one leaf."""
+    leaf = np.array([LEAF])
+    return Tree(leaf, leaf, leaf, np.array([0]))
 
 
 def descend(tree: Tree, asked: NDArray[np.int64], true: NDArray[np.bool_]) -> NDArray[np.int64]:

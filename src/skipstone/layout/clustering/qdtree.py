@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from skipstone.errors import InvalidInput
 from skipstone.layout.clustering.conditions import Conditions, conditions_of, true_rows
 from skipstone.layout.clustering.curves import Curve, OrderKey
-from skipstone.layout.clustering.growing import Tree, descend, grow
+from skipstone.layout.clustering.growing import Tree, descend, grow, uncut
 from skipstone.layout.clustering.ordered import dimensions_of
 from skipstone.layout.clustering.questions import Questions
 from skipstone.layout.clustering.routing import ClusteringProblem, Routing
@@ -107,10 +107,12 @@ class QueryTree:
         true = true_rows(conditions.filters, rows, time_zone=problem.time_zone)
         matching = true_rows(conditions.queries, rows, time_zone=problem.time_zone)
         order = key.keys(rows)
-        tried = [
-            _Trial.of(_grown(conditions, true, matching, problem, mixing), conditions, true, order, problem)
+        grown = [
+            _grown(conditions, true, matching, problem, mixing)
             for mixing in ((self.mixing,) if self.mixing else MIXINGS)
         ]
+        # One leaf along the curve is the least that a tree must be better than.
+        tried = [_Trial.of(tree, conditions, true, order, problem) for tree in (*grown, uncut())]
         best = min(tried, key=lambda trial: trial.read)
         return TreeRouter(
             Questions.of(best.tree, conditions.filters, features, problem.time_zone),
