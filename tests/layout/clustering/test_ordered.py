@@ -68,7 +68,7 @@ def test_rows_of_one_month_have_one_key_and_months_do_not_share_one() -> None:
     of_month: dict[tuple[int, int] | None, set[int]] = {}
     for row, key in enumerate(routing.order.tolist()):
         day = DAYS[row % 5]
-        of_month.setdefault(day and (day.year, day.month), set()).add(key)
+        of_month.setdefault((day.year, day.month) if day else None, set()).add(key)
     assert all(len(keys) == 1 for keys in of_month.values())
     assert len(set.union(*of_month.values())) == len(of_month) == 4
 

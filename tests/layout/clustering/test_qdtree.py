@@ -147,7 +147,7 @@ def random_tree(conditions: int, chance: np.random.Generator, cuts: int = 60) ->
         cut, yes, no = [*cut, -1, -1], [*yes, -1, -1], [*no, -1, -1]
     leaf = np.full(len(cut), -1)
     leaf[[number for number, one in enumerate(cut) if one < 0]] = np.arange(cuts + 1)
-    return Tree(*(np.array(one, dtype=np.int64) for one in (cut, yes, no)), leaf)
+    return Tree(np.array(cut), np.array(yes), np.array(no), leaf)
 
 
 def test_a_node_is_cut_where_both_sides_keep_enough_rows_and_some_query_gains() -> None:
