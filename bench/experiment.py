@@ -41,6 +41,7 @@ MODULES = (
     "bench.experiments.engines",
     "bench.experiments.other_workloads",
     "bench.experiments.reading",
+    "bench.experiments.planning",
 )
 """Modules with a tuple `EXPERIMENTS`, in the order in which they are listed."""
 

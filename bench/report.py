@@ -62,6 +62,7 @@ _MEASURES = (
     Measure("planning_ms", "planning", "milliseconds"),
     Measure("predicted_share", "rows predicted", "share", Better.NEITHER),
     Measure("advise_seconds", "time to advise", "seconds"),
+    Measure("first_planning_ms", "planning, first time", "milliseconds"),
     Measure("layout_seconds", "time to lay out", "seconds"),
     Measure("layout_bytes", "bytes written", "bytes"),
     Measure("peak_bytes", "peak memory", "bytes"),
