@@ -13,6 +13,7 @@ Everything here takes plain values and gives frozen results; the command line on
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,8 +28,10 @@ from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
 from skipstone.catalog.values import Change, Commit, NewChunk, Note, Snapshot, VacuumReport, new_chunk_name
 from skipstone.errors import InvalidInput, InvalidQuery, TableExists, TableNotFound, listed
 from skipstone.layout.scheme import ClusteringSpec, Scheme
+from skipstone.predicate.evaluation import cannot_evaluate
 from skipstone.predicate.literal import ALWAYS
 from skipstone.predicate.parsing import parse_filter
+from skipstone.predicate.printing import sql as sql_text
 from skipstone.relayout.advising import Advice, Wishes, advise
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
@@ -99,7 +102,7 @@ class Lake:
         self.location = location
         self._spark = spark
         self._tables: dict[str, Table] = {}
-        self._front: tuple[dict[str, pa.Schema], FrontEnd] | None = None
+        self._front: tuple[dict[str, pa.Schema], str, FrontEnd] | None = None
         self.last_scan: tuple[ScanReport, ...] = ()
         """What the last statement given to `sql` reads, for each mention of a table."""
 
@@ -174,10 +177,11 @@ class Lake:
         """
         from skipstone.spark.sql import PlannedMention, run_sql
 
+        session = self.spark  # started before the statement is read, because its time zone says what a text means
         planned = self._plan(text)
         self.last_scan = tuple(one.report for one in planned)
         mentions = [PlannedMention(one.place, one.plan, self.location.child(one.place.table)) for one in planned]
-        return run_sql(self.spark, text, mentions)
+        return run_sql(session, text, mentions)
 
     def explain(self, text: str, *, skipping: Skipping | None = None) -> tuple[ScanReport, ...]:
         """Say what a statement would read of each table it mentions, and why; nothing is read."""
@@ -191,22 +195,30 @@ class Lake:
         places = table_places(text, schemas)
         if places is None:
             raise InvalidQuery.at(statement.problem, sql=text, line=statement.line, column=statement.column)
-        requests = statement.requests
-        if [request.table for request in requests] != [place.table for place in places]:
-            reason = statement.problem or "the statement's use of this table is not understood"
-            requests = tuple(
-                Request(place.table, tuple(schemas[place.table].names), alias=place.alias, unknown=(reason,))
-                for place in places
-            )
-        return [
-            _planned(place, request, snapshots[place.table], skipping)
-            for place, request in zip(places, requests, strict=True)
-        ]
+        reason = statement.problem or "the statement's use of this table is not understood"
+        requests = _by_mention(statement.requests)
+        planned = []
+        for place in places:
+            request = requests.get(place.mention)
+            if request is None or request.table != place.table:
+                columns = tuple(schemas[place.table].names)
+                request = Request(place.table, columns, alias=place.alias, unknown=(reason,))
+            planned.append(_planned(place, request, snapshots[place.table], skipping))
+        return planned
 
     def _front_end(self, schemas: dict[str, pa.Schema]) -> FrontEnd:
-        if self._front is None or self._front[0] != schemas:
-            self._front = (schemas, FrontEnd(schemas))
-        return self._front[1]
+        zone = self._session_zone()
+        if self._front is None or self._front[:2] != (schemas, zone):
+            self._front = (schemas, zone, FrontEnd(schemas, timezone=zone))
+        return self._front[2]
+
+    def _session_zone(self) -> str:
+        """The time zone in which Spark will read the statement: that of the session, which is UTC where we start it."""
+        if self._spark is None:
+            return "UTC"
+        from skipstone.spark.session import session_zone
+
+        return session_zone(self._spark)
 
     def _open(self, source: Any, format_name: str | None) -> Source:
         if isinstance(source, (pa.Table, pa.RecordBatch)):
@@ -289,16 +301,25 @@ class Table:
     ) -> Scan:
         """Describe a read: some columns (all by default) of the rows for which a condition is TRUE."""
         snapshot = self.snapshot(version, timestamp=timestamp)
+        zone = _zone_of(snapshot)
         condition = ALWAYS
         if where is not None:
-            zone = dict(snapshot.properties).get(_TIME_ZONE, "UTC")
             condition = parse_filter(where, snapshot.schema, dialect=dialect, timezone=zone)
         plan = plan_scan(snapshot, columns, condition, skipping=skipping)
-        return Scan(plan, self.location, to_frame=self._frame_of)
+        return Scan(plan, self.location, to_frame=self._frame_of, time_zone=zone)
 
     def _frame_of(self, plan: ScanPlan) -> DataFrame:
         from skipstone.spark.reading import frame_of_plan
+        from skipstone.spark.session import session_zone
 
+        here, there = _zone_of(plan.snapshot), session_zone(self.lake.spark)
+        for predicate in plan.filter if here != there else ():
+            if cannot_evaluate(predicate) and not cannot_evaluate(predicate, time_zone=here):
+                raise InvalidInput(
+                    f'{sql_text(predicate)} depends on the time zone: table "{self.name}" reads it in {here}, '
+                    f"the Spark session in {there}. Hint: ask in Lake.sql(), which reads it as the session does, "
+                    f"or set spark.sql.session.timeZone to {here}"
+                )
         return frame_of_plan(self.lake.spark, plan, self.location)
 
     def advise(
@@ -474,11 +495,24 @@ class _PlannedRequest:
     report: ScanReport
 
 
+def _by_mention(requests: Sequence[Request]) -> dict[int, Request]:
+    """The requests by the mention of a table that they are for; none for a mention that has not exactly one."""
+    times = Counter(request.mention for request in requests)
+    return {
+        request.mention: request for request in requests if request.mention is not None and times[request.mention] == 1
+    }
+
+
 def _planned(place: TablePlace, request: Request, snapshot: Snapshot, skipping: Skipping | None) -> _PlannedRequest:
     # In the order of the schema, because `*` must find all columns in it; at least one, because rows must be counted.
     wanted = [name for name in snapshot.schema.names if name in request.columns] or snapshot.schema.names[:1]
     plan = plan_scan(snapshot, wanted, request.filter, skipping=skipping)
     return _PlannedRequest(place, plan, report(plan, table=place.table, unknown=request.unknown))
+
+
+def _zone_of(snapshot: Snapshot) -> str:
+    """The time zone in which filters given to a table are read."""
+    return dict(snapshot.properties).get(_TIME_ZONE, "UTC")
 
 
 def _table_name(name: str) -> str:

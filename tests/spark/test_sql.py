@@ -32,6 +32,11 @@ QUERIES = [
     "SELECT day FROM sales WHERE day < 5 UNION ALL SELECT day FROM Sales WHERE day > 995",
     "SELECT day, row_number() OVER (ORDER BY amount DESC NULLS LAST) AS place FROM sales WHERE day < 300",
     "SELECT x.d FROM (SELECT day AS d, amount FROM sales ORDER BY day LIMIT 10) x WHERE x.d > 5",
+    # What is nested deeper comes later in the tree, wherever it stands in the text.
+    "SELECT x.day, s.day AS other FROM (SELECT day, shop FROM sales WHERE day < 20) x"
+    " JOIN sales s ON x.shop = s.shop WHERE s.day > 980",
+    "SELECT day FROM sales WHERE day < 5 UNION ALL SELECT day FROM sales WHERE day = 500"
+    " UNION ALL SELECT day FROM sales WHERE day > 995",
 ]
 
 

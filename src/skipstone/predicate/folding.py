@@ -19,6 +19,7 @@ from fractions import Fraction
 import numpy
 import pyarrow as pa
 
+from skipstone.predicate.arrow.zones import fixed_offset
 from skipstone.predicate.coercion import decimal_at, exact_fraction, nearest_double, place
 from skipstone.predicate.datatypes import (
     BOOLEAN,
@@ -266,11 +267,27 @@ def timestamp_from_text(text: str, *, zoned: bool, timezone: str) -> datetime.da
         return None
 
 
+FIRST_YEAR_ALIKE = 1971
+"""From this year on, clocks of a zone show the same to Java and to Python wherever they are."""
+
+
 def in_zone(local: datetime.datetime, timezone: str) -> datetime.datetime | None:
-    """The instant at which clocks in a zone show a time; of two, the first, as Java takes it."""
-    if timezone == "UTC":
+    """The instant at which clocks in a zone show a time; of two, the first, as Java takes it.
+
+    Java's time zone data merges zones that agree since 1970, Python's may not: what a zone's clocks showed before that
+    is only known to the one who asks.
+
+    >>> in_zone(datetime.datetime(1950, 1, 1), "Europe/Stockholm") is None
+    True
+    """
+    offset = fixed_offset(timezone)
+    if offset == 0:
         return local.replace(tzinfo=datetime.UTC)
+    if offset is None and local.year < FIRST_YEAR_ALIKE:
+        return None
     try:
+        if offset is not None:
+            return (local - datetime.timedelta(seconds=offset)).replace(tzinfo=datetime.UTC)
         return local.replace(tzinfo=zoneinfo.ZoneInfo(timezone)).astimezone(datetime.UTC)
     except (zoneinfo.ZoneInfoNotFoundError, OverflowError, ValueError):
         return None

@@ -42,7 +42,8 @@ class ReadTask:
     """A part of a scan that one process reads by itself; picklable.
 
     `schema` is the table's; the rows have `columns`. `filter` is evaluated as far as Arrow can; what it cannot evaluate
-    keeps its rows and is the caller's to check, or, where the rows must be `exact`, is an error.
+    keeps its rows and is the caller's to check, or, where the rows must be `exact`, is an error. Parts of a timestamp
+    are evaluated only where a `time_zone` is given.
     """
 
     table: Location
@@ -53,6 +54,7 @@ class ReadTask:
     row_ids: bool = False
     """Whether the rows come with their row ids, as a last column."""
     exact: bool = False
+    time_zone: str | None = None
 
 
 def read_tasks(
@@ -62,11 +64,12 @@ def read_tasks(
     columns: tuple[str, ...] | None = None,
     row_ids: bool = False,
     exact: bool = False,
+    time_zone: str | None = None,
 ) -> list[ReadTask]:
     """Cut a plan into tasks of a good size; `columns` may be fewer than the plan's."""
     wanted = plan.columns if columns is None else columns
     return [
-        ReadTask(table, plan.snapshot.schema, part, wanted, plan.filter, row_ids, exact)
+        ReadTask(table, plan.snapshot.schema, part, wanted, plan.filter, row_ids, exact, time_zone)
         for chunk in plan.reads()
         for part in _parts(chunk)
     ]
@@ -101,7 +104,7 @@ def _parts(chunk: ChunkRead) -> Iterator[ChunkRead]:
 def _read_one(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """Stream one layout: the filter's columns decide which row groups the other columns are read of."""
     layout = task.source.layouts[0]
-    evaluator = Evaluator(task.filter)
+    evaluator = Evaluator(task.filter, time_zone=task.time_zone)
     first = [pair for pair in layout.columns if pair[0] in evaluator.columns]
     others = [pair for pair in layout.columns if pair[0] not in evaluator.columns]
     for file in layout.files:
@@ -144,8 +147,9 @@ def matches(evaluator: Evaluator, batch: pa.RecordBatch, *, exact: bool = False)
     selection = evaluator.select(batch)
     if exact and selection.residual:
         condition = sql(selection.residual[0])
+        reason = cannot_evaluate(selection.residual[0], time_zone=evaluator.time_zone)
         raise CannotEvaluate(
-            f"{condition}: {cannot_evaluate(selection.residual[0]) or 'some rows need what only Spark computes'}. "
+            f"{condition}: {reason or 'some rows need what only Spark computes'}. "
             "Hint: read it through Spark, with to_spark() or Lake.sql()"
         )
     return selection.mask
@@ -219,14 +223,14 @@ def _read_several(task: ReadTask) -> Iterator[pa.RecordBatch]:
         )
         for name in aligned.column_names:
             rows = rows.append_column(aligned.schema.field(name), aligned[name])
-    evaluator = Evaluator(_spanning(task.filter, task.source.layouts))
+    evaluator = Evaluator(_spanning(task.filter, task.source.layouts), time_zone=task.time_zone)
     for batch in rows.to_batches(max_chunksize=BATCH_ROWS):
         yield batch.filter(matches(evaluator, batch, exact=task.exact))
 
 
 def _gather(task: ReadTask, layout: LayoutRead, wanted: Ints | None) -> _Gathered:
     """Read the rows of a layout that are still wanted and satisfy what the filter says of its columns alone."""
-    evaluator = Evaluator(_within(task.filter, layout))
+    evaluator = Evaluator(_within(task.filter, layout), time_zone=task.time_zone)
     schema = pa.schema([task.schema.field(logical) for logical, _ in layout.columns])
     is_wanted = None if wanted is None else _Membership(wanted)
     ids: list[Ints] = []

@@ -6,9 +6,8 @@ Only `to_spark` starts a Java virtual machine, and only where no Spark session w
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,8 +15,9 @@ import pyarrow as pa
 from skipstone.catalog.location import Location
 from skipstone.errors import MissingDependency
 from skipstone.predicate.literal import ALWAYS
-from skipstone.scan.plan import ScanPlan
+from skipstone.scan.plan import ScanPlan, plan_scan
 from skipstone.scan.read import ReadTask, read, read_tasks
+from skipstone.scan.streaming import streamed
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,9 +37,11 @@ class Scan:
         *,
         to_frame: Callable[[ScanPlan], DataFrame],
         threads: int | None = None,
+        time_zone: str | None = None,
     ) -> None:
         self.plan = plan
         self._table = table
+        self._time_zone = time_zone
         self._to_frame = to_frame
         self._threads = threads or os.cpu_count() or 1
 
@@ -49,24 +51,13 @@ class Scan:
         return self.plan.schema
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Stream the rows; a few tasks are read ahead."""
-        tasks = read_tasks(self.plan, self._table, exact=True)
+        """Stream the rows; a few batches are read ahead, and no more than those are held."""
+        tasks = read_tasks(self.plan, self._table, exact=True, time_zone=self._time_zone)
         if len(tasks) <= 1 or self._threads == 1:
             for task in tasks:
                 yield from read(task)
             return
-        with ThreadPoolExecutor(self._threads) as pool:
-            waiting: deque[Future[list[pa.RecordBatch]]] = deque()
-            try:
-                for task in tasks:
-                    waiting.append(pool.submit(_read_whole, task))
-                    if len(waiting) > self._threads:
-                        yield from waiting.popleft().result()
-                while waiting:
-                    yield from waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+        yield from streamed(tasks, read, threads=self._threads)
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Stream the rows to whoever takes an Arrow reader."""
@@ -81,7 +72,9 @@ class Scan:
         snapshot = self.plan.snapshot
         if self.plan.filter == ALWAYS:
             return sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks)
-        tasks = read_tasks(self.plan, self._table, columns=(), row_ids=False, exact=True)
+        # Only the filter's columns are of interest, whichever were asked for.
+        plan = plan_scan(snapshot, (), self.plan.filter, skipping=self.plan.skipping)
+        tasks = read_tasks(plan, self._table, exact=True, time_zone=self._time_zone)
         with ThreadPoolExecutor(self._threads) as pool:
             return sum(pool.map(_count, tasks))
 
@@ -106,10 +99,6 @@ class Scan:
             raise MissingDependency.extra("polars", "polars", purpose="Scan.to_polars()") from error
         frame: Any = polars.from_arrow(self.to_arrow())
         return frame  # type: ignore[no-any-return]
-
-
-def _read_whole(task: ReadTask) -> list[pa.RecordBatch]:
-    return list(read(task))
 
 
 def _count(task: ReadTask) -> int:

@@ -19,12 +19,16 @@ from skipstone.spark.types import spark_batch, spark_schema
 __all__ = ["frame_of", "frame_of_plan"]
 
 
-def frame_of_plan(spark: SparkSession, plan: ScanPlan, table: Location) -> DataFrame:
-    """Describe the rows of a plan: tasks drop early what they can, and Spark applies the filter once more."""
+def frame_of_plan(spark: SparkSession, plan: ScanPlan, table: Location, *, superset: bool = False) -> DataFrame:
+    """Describe the rows of a plan: tasks drop early what they can, and Spark applies the filter once more.
+
+    With `superset` it does not: for a statement that filters by itself, and that may know why a condition must not be
+    asked of every row (`a <> 0 AND 10 / a > 1`, where Spark fails on a division by zero).
+    """
     tasks = read_tasks(plan, table, columns=plan.read_columns)
     schema = pa.schema([plan.snapshot.schema.field(name) for name in plan.read_columns])
     rows = frame_of(spark, tasks, schema)
-    if plan.filter != ALWAYS:
+    if plan.filter != ALWAYS and not superset:
         rows = rows.where(sql(plan.filter))
     return rows.select([f"`{name.replace('`', '``')}`" for name in plan.columns])
 

@@ -12,14 +12,21 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from skipstone.errors import MissingDependency
+from skipstone.predicate.arrow.zones import fixed_offset
 
-__all__ = ["local_session", "require_java"]
+__all__ = ["local_session", "require_java", "session_zone"]
 
 OLDEST_JAVA = 17
 
 
 def local_session(threads: int | None = None, *, settings: dict[str, str] | None = None) -> SparkSession:
-    """Start (or find) a Spark session on this machine, quiet, in UTC, with workers that run this very Python."""
+    """Find the Spark session of this process, or start one on this machine: quiet, in UTC, workers with this Python.
+
+    A session that is found stays as it is; its owner has set it up.
+    """
+    found = SparkSession.getActiveSession()
+    if found is not None and not settings:
+        return found
     require_java()
     # Workers are found through PATH otherwise, and then lack the packages of a virtual environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -36,6 +43,12 @@ def local_session(threads: int | None = None, *, settings: dict[str, str] | None
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def session_zone(spark: SparkSession) -> str:
+    """The time zone in which a session reads timestamps without an offset; UTC by that name, whatever it is called."""
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    return "UTC" if fixed_offset(zone) == 0 else zone
 
 
 def require_java() -> None:

@@ -37,7 +37,7 @@ def run_sql(spark: SparkSession, text: str, mentions: Sequence[PlannedMention]) 
     views: Mapping[str, PlannedMention] = dict(zip(names, mentions, strict=True))
     try:
         for name, mention in views.items():
-            frame_of_plan(spark, mention.plan, mention.table).createOrReplaceTempView(name)
+            frame_of_plan(spark, mention.plan, mention.table, superset=True).createOrReplaceTempView(name)
         with spark_failures_as_ours("sql"):
             return spark.sql(statement)
     finally:

@@ -1,7 +1,7 @@
 """Where a statement's text names the tables we know, so that each mention can be pointed at something else.
 
-The text itself is what Spark is given; only the names change. `requests` describes the same mentions, in the same
-order.
+The text itself is what Spark is given; only the names change. `requests` describes the same mentions, by the same
+numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from skipstone.predicate.parsing import dialect_named
-from skipstone.workload.resolving import KnownTables, cte_meant, fold_names
+from skipstone.workload.resolving import KnownTables, cte_meant, fold_names, number_mentions
 
 __all__ = ["TablePlace", "renamed", "table_places"]
 
@@ -24,7 +24,8 @@ __all__ = ["TablePlace", "renamed", "table_places"]
 class TablePlace:
     """One mention of a known table: its place in the text (the end is exclusive), and the name it goes by in the query.
 
-    `needs_alias` tells that the query calls the table by its own name, which a new name must be an alias for.
+    `needs_alias` tells that the query calls the table by its own name, which a new name must be an alias for. `mention`
+    counts all names of tables in the text, as `Request.mention` does.
     """
 
     table: str
@@ -32,6 +33,7 @@ class TablePlace:
     end: int
     alias: str
     needs_alias: bool
+    mention: int
 
 
 def table_places(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "spark") -> tuple[TablePlace, ...] | None:
@@ -47,9 +49,10 @@ def table_places(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "s
     except (SqlglotError, RecursionError):
         return None
     written = {id(identifier): identifier.name for identifier in tree.find_all(exp.Identifier)}
+    mentions = number_mentions(tree)
     fold_names(tree)
     places = []
-    for table in tree.find_all(exp.Table):
+    for mention, table in enumerate(mentions):
         parts = table.parts
         if not all(isinstance(part, exp.Identifier) for part in parts):
             continue
@@ -62,14 +65,14 @@ def table_places(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "s
         if start is None or end is None:
             return None
         alias = table.alias or written[id(parts[-1])]
-        places.append(TablePlace(known.tables[number].name, start, end + 1, alias, _needs_alias(table)))
+        places.append(TablePlace(known.tables[number].name, start, end + 1, alias, _needs_alias(table), mention))
     return tuple(sorted(places, key=lambda place: place.start))
 
 
 def renamed(sql: str, places: tuple[TablePlace, ...], names: tuple[str, ...]) -> str:
     """Write other names where the tables are named, under the names that the query knows them by.
 
-    >>> place = TablePlace("t", 14, 15, "t", True)
+    >>> place = TablePlace("t", 14, 15, "t", True, 0)
     >>> renamed("SELECT a FROM t WHERE t.a = 1", (place,), ("view_7",))
     'SELECT a FROM `view_7` AS `t` WHERE t.a = 1'
     """

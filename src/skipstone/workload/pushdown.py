@@ -44,7 +44,7 @@ from skipstone.workload.conditions import (
     within,
     without_table,
 )
-from skipstone.workload.resolving import KnownTable, KnownTables, cte_of, is_unknown, table_of
+from skipstone.workload.resolving import KnownTable, KnownTables, cte_of, is_unknown, mention_of, table_of
 from skipstone.workload.selects import (
     branches_of,
     by_position,
@@ -86,6 +86,7 @@ class Reference:
     columns: set[str] = field(default_factory=set)
     conditions: list[exp.Expr] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    mention: int | None = None
 
     def read(self, folded: str) -> None:
         """Count a column as read, under all the names that fold to it."""
@@ -97,7 +98,7 @@ class Reference:
 
 
 def references(query: exp.Expr, known: KnownTables, dialect: str = "spark") -> list[Reference]:
-    """Find all reads of known tables in a resolved query, in the order in which the text names them.
+    """Find all reads of known tables in a resolved query; in the order of the text where its mentions are numbered.
 
     >>> import sqlglot
     >>> from skipstone.workload.resolving import resolve
@@ -114,7 +115,7 @@ def references(query: exp.Expr, known: KnownTables, dialect: str = "spark") -> l
     walk.read_what_was_missed(query)
     walk.check_names()
     place = {id(table): position for position, table in enumerate(query.find_all(exp.Table))}
-    found = sorted(walk.found.items(), key=lambda item: place.get(item[0], len(place)))
+    found = sorted(walk.found.items(), key=lambda item: (item[1].mention or 0, place.get(item[0], len(place))))
     return [reference for _, reference in found]
 
 
@@ -431,7 +432,9 @@ class _Walk:
         self.walked.add(id(table))
         number = table_of(table)
         if number is not None:
-            source.reference = self.found[id(table)] = Reference(self.known.tables[number], source.alias)
+            source.reference = self.found[id(table)] = Reference(
+                self.known.tables[number], source.alias, mention=mention_of(table)
+            )
         elif is_unknown(table):
             self.has_unknown_tables = True
         else:
@@ -650,7 +653,7 @@ class _Walk:
         for table in query.find_all(exp.Table):
             number = table_of(table)
             if number is not None and id(table) not in self.found:
-                reference = Reference(self.known.tables[number], table.alias_or_name)
+                reference = Reference(self.known.tables[number], table.alias_or_name, mention=mention_of(table))
                 reference.read_all()
                 reference.unknown.append("the statement reads this table in a way that is not looked into")
                 self.found[id(table)] = reference

@@ -6,7 +6,7 @@ weight. A feature is a conjunction worth laying data out for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from skipstone.predicate.literal import ALWAYS, Conjunction
 
@@ -18,7 +18,8 @@ class Request:
     """What one reference to a table asks for: the columns it reads and the filter that holds for all rows it uses.
 
     `unknown` says in one sentence each what of the statement's filter could not be used, so that `explain` can tell why
-    something was read in full. An unused part only makes the request read more.
+    something was read in full. An unused part only makes the request read more. `mention` numbers the places where the
+    statement names tables, from the left, and says which of them this one is; it is no part of what is asked for.
     """
 
     table: str
@@ -26,6 +27,7 @@ class Request:
     filter: Conjunction = ALWAYS
     alias: str = ""
     unknown: tuple[str, ...] = ()
+    mention: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

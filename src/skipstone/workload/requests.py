@@ -30,7 +30,7 @@ from skipstone.predicate.parsing import dialect_named
 from skipstone.workload.conditions import shortened
 from skipstone.workload.pushdown import Reference, references
 from skipstone.workload.query import Request
-from skipstone.workload.resolving import KnownTables, resolve
+from skipstone.workload.resolving import KnownTables, number_mentions, resolve
 from skipstone.workload.templates import Shape, free_constants, looks_like_date, shape, template_text
 
 __all__ = ["FrontEnd", "Statement", "requests"]
@@ -118,6 +118,7 @@ class FrontEnd:
         if problem is not None:
             return _Plan(problem)
         free = free_constants(tree)
+        number_mentions(tree)
         # Which tables are read is known even where nothing else is.
         mentioned = _mentioned(tree, self._known)
         template, others = self._template(sql), _others(tree, self._known)
@@ -212,6 +213,7 @@ class _PlannedRequest:
     columns: tuple[str, ...]
     conditions: tuple[_PlannedCondition, ...]
     unknown: tuple[str, ...]
+    mention: int | None
 
     @classmethod
     def of(
@@ -234,6 +236,7 @@ class _PlannedRequest:
             tuple(sorted(reference.columns)),
             tuple(conditions),
             tuple(dict.fromkeys(unknown)),
+            reference.mention,
         )
 
     def request(self, constants: Mapping[int, str] | None) -> Request:
@@ -241,7 +244,7 @@ class _PlannedRequest:
         parts = [condition.with_constants(constants) for condition in self.conditions]
         reasons = dict.fromkeys((*self.unknown, *(part.unknown for part in parts if part.unknown)))
         filter_ = _conjoined(tuple(part.predicates for part in parts))
-        return Request(self.table, self.columns, filter_, self.alias, tuple(reasons))
+        return Request(self.table, self.columns, filter_, self.alias, tuple(reasons), self.mention)
 
 
 @functools.lru_cache(maxsize=ANSWERS_KEPT)

@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-__all__ = ["KnownTable", "KnownTables", "cte_of", "is_unknown", "resolve", "table_of"]
+__all__ = ["KnownTable", "KnownTables", "cte_of", "is_unknown", "mention_of", "number_mentions", "resolve", "table_of"]
 
 _KNOWN = "known table "
 _UNKNOWN = "unknown table"
@@ -131,6 +131,24 @@ def resolve(tree: exp.Expr, known: KnownTables, dialect: str) -> exp.Expr:
     )
     _undo_coalesce_of_using(resolved)
     return resolved
+
+
+def number_mentions(tree: exp.Expr) -> list[exp.Table]:
+    """Number the tables that a parsed statement names by their places in its text, and give them in that order.
+
+    A tree is not walked in the order of the text: what is nested deeper comes later, wherever it stands.
+    """
+    named = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    named.sort(key=lambda table: int(table.parts[0].meta.get("start", -1)))
+    for number, table in enumerate(named):
+        table.meta["mention"] = number
+    return named
+
+
+def mention_of(node: exp.Table) -> int | None:
+    """Give the number that `number_mentions` gave to a table."""
+    number = node.meta.get("mention")
+    return number if isinstance(number, int) else None
 
 
 def fold_names(tree: exp.Expr) -> None:
