@@ -27,12 +27,15 @@ from skipstone.catalog.native import NativeCatalog
 from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
 from skipstone.catalog.values import Change, Commit, NewChunk, Note, Snapshot, VacuumReport, new_chunk_name
 from skipstone.errors import InvalidInput, InvalidQuery, TableExists, TableNotFound, listed
+from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.evaluation import cannot_evaluate
 from skipstone.predicate.literal import ALWAYS
 from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql as sql_text
 from skipstone.relayout.advising import Advice, Wishes, advise
+from skipstone.relayout.advising_columns import advise_columns
+from skipstone.relayout.column_design import ColumnWishes
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
 from skipstone.relayout.rewriting import rewrite_chunks
@@ -40,6 +43,7 @@ from skipstone.relayout.sources import Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
 from skipstone.scan.explain import ScanReport, report
 from skipstone.scan.plan import ScanPlan, Skipping, plan_scan
+from skipstone.scan.replicas import reading_profile
 from skipstone.scan.scan import Scan
 from skipstone.store.publishing import Published, is_published, publish
 from skipstone.store.types import storable_schema
@@ -203,7 +207,8 @@ class Lake:
             if request is None or request.table != place.table:
                 columns = tuple(schemas[place.table].names)
                 request = Request(place.table, columns, alias=place.alias, unknown=(reason,))
-            planned.append(_planned(place, request, snapshots[place.table], skipping))
+            profile = reading_profile(self.location)
+            planned.append(_planned(place, request, snapshots[place.table], skipping, profile))
         return planned
 
     def _front_end(self, schemas: dict[str, pa.Schema]) -> FrontEnd:
@@ -305,7 +310,8 @@ class Table:
         condition = ALWAYS
         if where is not None:
             condition = parse_filter(where, snapshot.schema, dialect=dialect, timezone=zone)
-        plan = plan_scan(snapshot, columns, condition, skipping=skipping)
+        profile = reading_profile(self.location)
+        plan = plan_scan(snapshot, columns, condition, skipping=skipping, profile=profile)
         return Scan(plan, self.location, to_frame=self._frame_of, time_zone=zone)
 
     def _frame_of(self, plan: ScanPlan) -> DataFrame:
@@ -333,18 +339,26 @@ class Table:
         exclude: Sequence[str] = (),
         sample_rows: int = SAMPLE_ROWS,
         seed: int = 0,
+        columns: bool = False,
+        headroom: float = 0.0,
+        profile: SeekProfile | None = None,
+        column_seconds: float | None = None,
         progress: Progress | None = None,
     ) -> Advice:
         """Find the layout that serves a workload best, and whether it pays; nothing is written.
 
-        `clustering` is `auto`, the name of one, or several with parameters to choose from.
+        `clustering` is `auto`, the name of one, or several with parameters to choose from. With `columns`, an order of
+        the columns is found for the same workload, with duplicates that take at most `headroom` of the table's bytes;
+        `profile` says what a gap between two reads costs, by default as it is where the table lies, and
+        `column_seconds` how long each search goes on.
         """
         _require_positive("block_rows", block_rows)
         _require_positive("sample_rows", sample_rows)
         queries = work.queries(self.name) if isinstance(work, Workload) else tuple(work)
         wishes = Wishes(_specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed)
-        return advise(
-            self.snapshot(),
+        snapshot = self.snapshot()
+        advice = advise(
+            snapshot,
             queries,
             wishes,
             name=self.name,
@@ -352,6 +366,11 @@ class Table:
             executor=self.lake.executor,
             progress=progress or Silent(),
         )
+        if not columns:
+            return advice
+        seek = profile or reading_profile(self.location)
+        wished = ColumnWishes(headroom, seek, column_seconds, seed=seed)
+        return advise_columns(advice, snapshot, queries, wishes, wished)
 
     def optimize(
         self,
@@ -503,10 +522,12 @@ def _by_mention(requests: Sequence[Request]) -> dict[int, Request]:
     }
 
 
-def _planned(place: TablePlace, request: Request, snapshot: Snapshot, skipping: Skipping | None) -> _PlannedRequest:
+def _planned(
+    place: TablePlace, request: Request, snapshot: Snapshot, skipping: Skipping | None, profile: SeekProfile
+) -> _PlannedRequest:
     # In the order of the schema, because `*` must find all columns in it; at least one, because rows must be counted.
     wanted = [name for name in snapshot.schema.names if name in request.columns] or snapshot.schema.names[:1]
-    plan = plan_scan(snapshot, wanted, request.filter, skipping=skipping)
+    plan = plan_scan(snapshot, wanted, request.filter, skipping=skipping, profile=profile)
     return _PlannedRequest(place, plan, report(plan, table=place.table, unknown=request.unknown))
 
 

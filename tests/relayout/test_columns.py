@@ -21,7 +21,8 @@ import skipstone.store.writer as writer
 from skipstone.catalog.values import Blocks, Change
 from skipstone.errors import InvalidInput, VerificationFailed
 from skipstone.lake import Table, open_lake
-from skipstone.layout.scheme import Layout, Scheme
+from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
+from skipstone.predicate.parsing import parse_filter
 from skipstone.relayout.executor import LocalExecutor, Silent
 from skipstone.relayout.rewriting import Design, rewrite_chunks
 from skipstone.relayout.tracking import tracked_expressions
@@ -277,3 +278,128 @@ def test_a_rewrite_reads_duplicates_like_columns(table: Table) -> None:
 def test_schemes_that_could_give_wrong_answers_are_refused(layout: Layout, message: str) -> None:
     with pytest.raises(InvalidInput, match=f"layout 0 .*{message}"):
         Scheme((layout,)).validate(["a", "b"])
+
+
+def wide_rows() -> pa.Table:
+    """Sixty columns; queries come from eight topics, whose columns are scattered over the table."""
+    chance = np.random.default_rng(0)
+    return pa.table({f"c{number}": chance.integers(0, 1000, 2000) for number in range(60)} | {"day": range(2000)})
+
+
+def asked(seed: int, where: str, count: int = 64) -> list[Query]:
+    """Queries on five of the six columns of a topic; another seed has other topics."""
+    chance = random.Random(seed)
+    topics = [chance.sample(range(60), 6) for _ in range(8)]
+    schema = wide_rows().schema
+    return [
+        Query(
+            tuple(sorted(f"c{column}" for column in chance.sample(topics[number % 8], 5))),
+            parse_filter(where.format(number=number), schema),
+            1.0,
+            f"topic {number % 8}",
+        )
+        for number in range(count)
+    ]
+
+
+def orders(table: Table) -> set[tuple[str, ...]]:
+    """The physical columns of the files, in order, without those for row ids."""
+    return {tuple(pq.read_schema(file).names) for file in _data_files(table)}
+
+
+def test_one_workload_drives_rows_and_columns(tmp_path: Path) -> None:
+    table = open_lake(tmp_path).create("t", wide_rows(), chunk_rows=1000, block_rows=500)
+    advice = table.advise(asked(1, "day BETWEEN {number}0 AND {number}9"), columns=True, headroom=0.1, block_rows=100)
+    assert advice.chosen != "no change"
+    found = advice.columns
+    assert found is not None
+    assert found.advised
+    assert found.then < found.now / 2
+    assert 0 < found.duplicate_share <= 0.1
+    assert "columns: by the profile power, an order made for this workload seeks" in advice.reasons[-1]
+    done = table.optimize(advice)
+    assert done.version is not None
+    (names,) = orders(table)
+    assert len(names) == 61 + found.duplicates
+    hidden = [name for name in names if name.startswith("_skipstone_copy")]
+    assert len(hidden) == found.duplicates
+    notes = dict(table.snapshot().facts(table.snapshot().chunks[0]).notes)
+    assert notes["columns_profile"] == "power"
+    cost = notes["columns_cost"]
+    assert isinstance(cost, float)
+    assert 0 < cost < found.now
+    again = table.advise(asked(1, "day BETWEEN {number}0 AND {number}9"), columns=True, headroom=0.1, block_rows=100)
+    assert again.columns is not None
+    assert again.columns.drift == pytest.approx(1.0, abs=0.01), "nothing has changed"
+    assert not again.columns.advised
+    assert table.scan().to_arrow().sort_by("day").select(wide_rows().schema.names).equals(wide_rows())
+
+
+def test_rows_that_lie_well_stay_and_get_another_order(tmp_path: Path) -> None:
+    """Filters that keep every row give rows no layout; chunks of two schemes each keep theirs."""
+    table = open_lake(tmp_path).create("t", wide_rows(), chunk_rows=1000, block_rows=500)
+    sort = ClusteringSpec("sort", (("column", "c7"),))
+    names = tuple(wide_rows().schema.names)
+    layout = Layout(names, (), frozenset(names), sort)
+    snapshot = table.snapshot()
+    design = Design(Scheme((layout,)), (), 100, tracked_expressions(snapshot.schema, ()))
+    (sorted_chunk,) = rewrite_chunks(
+        snapshot,
+        snapshot.chunks[:1],
+        design,
+        table=table.location,
+        executor=LocalExecutor(1),
+        progress=Silent(),
+    )
+    table.catalog.commit(Change("optimize", replaced=(sorted_chunk,)), base=snapshot.version)
+    advice = table.advise(asked(1, "day >= 0"), columns=True)
+    assert advice.chosen == "no change"
+    assert advice.columns is not None
+    assert advice.columns.advised
+    assert table.optimize(advice).chunks == 2
+    after = table.snapshot()
+    specs = {chunk: after.scheme_of(chunk).layouts[0].clustering.name for chunk in after.chunks}
+    assert specs == {snapshot.chunks[0]: "sort", snapshot.chunks[1]: "none"}
+    assert all(order != names for order in orders(table))
+    raw = table.scan(["day"]).to_arrow()["day"].to_pylist()
+    assert raw[1000:] == list(range(1000, 2000)), "rows that were not laid out stay in the order they came in"
+    assert sorted(raw) == list(range(2000))
+
+
+def test_an_order_that_serves_no_more_is_advised_to_be_made_again(tmp_path: Path) -> None:
+    table = open_lake(tmp_path).create("t", wide_rows(), chunk_rows=2000, block_rows=1000)
+    table.optimize(table.advise(asked(1, "day >= 0"), columns=True))
+    first = orders(table)
+    advice = table.advise(asked(2, "day >= 0"), columns=True)
+    assert advice.columns is not None
+    assert advice.columns.drift is not None
+    assert advice.columns.drift > 1.05
+    said = [reason for reason in advice.reasons if "times as long as the one that the order was made for" in reason]
+    assert len(said) == 1
+    assert said[0].endswith("which is past 1.05: re-order")
+    table.optimize(advice)
+    assert orders(table) != first
+    again = table.advise(asked(2, "day >= 0"), columns=True)
+    assert again.columns is not None
+    assert again.columns.drift == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_same_workload_gives_the_same_order_and_new_chunks_may_get_it_alone(tmp_path: Path) -> None:
+    table = open_lake(tmp_path).create("t", wide_rows().slice(0, 1000), block_rows=500)
+    table.append(wide_rows().slice(1000), block_rows=500)
+    advices = [table.advise(asked(1, "day >= 0"), columns=True, seed=3) for _ in range(2)]
+    assert advices[0] == advices[1]
+    new = table.snapshot().chunks[-1]
+    assert table.optimize(advices[0], chunks=[new]).chunks == 1
+    assert len(orders(table)) == 2, "the other chunk keeps the order that it has"
+    assert table.scan().to_arrow().sort_by("day").select(wide_rows().schema.names).equals(wide_rows())
+
+
+def test_a_rewrite_for_the_rows_keeps_the_order(tmp_path: Path) -> None:
+    table = open_lake(tmp_path).create("t", wide_rows(), block_rows=500)
+    table.optimize(table.advise(asked(1, "day >= 0"), columns=True, headroom=0.05))
+    before = orders(table)
+    advice = table.advise(asked(1, "day BETWEEN {number}0 AND {number}9"), block_rows=100)
+    assert advice.columns is None
+    assert table.optimize(advice).blocks >= 10
+    assert orders(table) == before

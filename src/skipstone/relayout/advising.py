@@ -7,7 +7,7 @@ among them; what is not worth a rewrite is not advised. Nothing is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
 from skipstone.layout.whatif import describe_blocks, matching_shares
 from skipstone.predicate.literal import Conjunction
 from skipstone.predicate.printing import sql
+from skipstone.relayout.column_design import ColumnForecast
 from skipstone.relayout.executor import Executor, Progress
 from skipstone.relayout.fitting import sample_rows
 from skipstone.relayout.rewriting import Design, read_whole_chunk
@@ -33,7 +34,17 @@ from skipstone.scan.read import ReadTask
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT, mine
 from skipstone.workload.query import Feature, Query
 
-__all__ = ["AUTO", "Advice", "Candidate", "QueryForecast", "Wishes", "advise"]
+__all__ = [
+    "AUTO",
+    "SMALLEST_GAIN",
+    "Advice",
+    "Candidate",
+    "QueryForecast",
+    "Wishes",
+    "advise",
+    "bytes_per_row",
+    "held_out",
+]
 
 AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree")
 """What `auto` tries, besides leaving the table as it is."""
@@ -103,6 +114,7 @@ class Advice:
     reasons: tuple[str, ...]
     rewrite_bytes: int
     design: Design | None
+    columns: ColumnForecast | None = None
 
     def candidate(self, name: str) -> Candidate:
         """The candidate of this name."""
@@ -127,7 +139,7 @@ def advise(
     rows = sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks)
     if rows == 0:
         raise LayoutInfeasible(f'table "{name}" has no rows yet; append some first')
-    training, judging = _held_out(queries)
+    training, judging = held_out(queries)
     features = _mined(training, wishes)
     sample = _sample(snapshot, queries, wishes, table, executor, progress, rows)
     judge = _Judge.of(snapshot, judging, sample)
@@ -206,7 +218,7 @@ def bytes_per_row(snapshot: Snapshot) -> dict[str, float]:
     return {column: size / rows for column, size in stored.items()}
 
 
-def _held_out(queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
+def held_out(queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
     """Keep every fourth different query of each template; where that leaves nothing, all queries judge."""
     seen: dict[str, int] = {}
     training: list[Query] = []
@@ -341,8 +353,9 @@ def _design(
     spec: ClusteringSpec,
     wishes: Wishes,
 ) -> Design:
-    columns = tuple(snapshot.schema.names)
-    layout = Layout(columns, tuple(range(len(features))), frozenset(columns), spec)
+    layout = _with_present_order(
+        snapshot, Layout((), tuple(range(len(features))), frozenset(snapshot.schema.names), spec)
+    )
     return Design(
         Scheme((layout,), tuple(feature.filter for feature in features)),
         tuple(queries),
@@ -351,3 +364,21 @@ def _design(
         wishes.sample_rows,
         wishes.seed,
     )
+
+
+def _with_present_order(snapshot: Snapshot, layout: Layout) -> Layout:
+    """The same layout with all columns in the order, and with the duplicates, that most of the table's rows have.
+
+    Columns that came to the table since then are last.
+    """
+    names = snapshot.schema.names
+    present = Layout(tuple(names))
+    most = 0
+    for blocks in snapshot.block_sets:
+        layouts = snapshot.scheme(blocks.scheme).layouts
+        rows = int(blocks.rows.sum())
+        if len(layouts) == 1 and rows > most and set(layouts[0].columns) <= set(names):
+            present, most = layouts[0], rows
+    later = tuple(name for name in names if name not in set(present.columns))
+    order = (*present.order, *later) if present.order else ()
+    return replace(layout, columns=(*present.columns, *later), duplicates=present.duplicates, order=order)

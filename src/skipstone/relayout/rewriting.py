@@ -11,11 +11,13 @@ Dissertation 3.2.2 and 4.3.3, with each step per chunk, so that no row ever leav
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import Blocks, ChunkFacts, NewChunk, Note, Snapshot
+from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import Scheme
+from skipstone.relayout.column_design import with_column_cost
 from skipstone.relayout.executor import Executor, Progress
 from skipstone.relayout.fitting import ChunkFit, FitTask, LayoutFit, fit_chunk, with_used_features
 from skipstone.relayout.gathering import Gather, Gathered, verify
@@ -41,7 +43,12 @@ ROWS_MOVED_AT_ONCE = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """What chunks are to become: the scheme, the queries it is for, the size of blocks, and what is tracked of each."""
+    """What chunks are to become: the scheme, the queries it is for, the size of blocks, and what is tracked of each.
+
+    With `profile`, the order of columns was made for the queries, and what it costs them is noted with each chunk.
+    `by_scheme` are other designs for the chunks of some schemes, by their hash: where the rows are well laid out,
+    chunks keep that and get another order of columns.
+    """
 
     scheme: Scheme
     queries: tuple[Query, ...]
@@ -49,6 +56,8 @@ class Design:
     tracked: tuple[Tracked, ...]
     sample_rows: int = 300_000
     seed: int = 0
+    profile: SeekProfile | None = None
+    by_scheme: tuple[tuple[str, Design], ...] = ()
 
 
 def rewrite_chunks(
@@ -62,6 +71,14 @@ def rewrite_chunks(
     notes: tuple[Note, ...] = (),
 ) -> tuple[NewChunk, ...]:
     """Write these chunks of a snapshot anew, under the same names; nothing is committed."""
+    if design.by_scheme:
+        return tuple(
+            chunk
+            for one, of_one in _chunks_by_design(snapshot, chunks, design)
+            for chunk in rewrite_chunks(
+                snapshot, of_one, one, table=table, executor=executor, progress=progress, notes=notes
+            )
+        )
     design.scheme.validate(snapshot.schema.names)
     sources = {chunk: read_whole_chunk(snapshot, chunk, table) for chunk in chunks}
     tasks = [
@@ -83,7 +100,22 @@ def rewrite_chunks(
     rewritten: list[NewChunk] = []
     for turn in _turns(fits, snapshot):
         rewritten += _rewrite_turn(turn, sources, scheme, snapshot, design, table, executor, progress, notes)
-    return tuple(rewritten)
+    if design.profile is None:
+        return tuple(rewritten)
+    return tuple(with_column_cost(chunk, design.queries, design.profile) for chunk in rewritten)
+
+
+def _chunks_by_design(
+    snapshot: Snapshot, chunks: Sequence[str], design: Design
+) -> list[tuple[Design, tuple[str, ...]]]:
+    """The chunks that each design is for, in the order of the first of them; those of no other keep `design` itself."""
+    own = replace(design, by_scheme=())
+    by_hash = dict(design.by_scheme)
+    gathered: dict[str, list[str]] = {}
+    for chunk in chunks:
+        here = snapshot.blocks_of(chunk)[0].scheme
+        gathered.setdefault(here if here in by_hash else "", []).append(chunk)
+    return [(by_hash.get(here, own), tuple(names)) for here, names in gathered.items()]
 
 
 def read_whole_chunk(snapshot: Snapshot, chunk: str, table: Location) -> list[ReadTask]:

@@ -33,7 +33,17 @@ from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.scan.path import Path, best_path
 from skipstone.scan.replicas import Replicas, replicas_of
 
-__all__ = ["BlockSetPlan", "ChunkRead", "Counts", "FileRead", "LayoutRead", "ScanPlan", "Skipping", "plan_scan"]
+__all__ = [
+    "BlockSetPlan",
+    "ChunkRead",
+    "Counts",
+    "FileRead",
+    "LayoutRead",
+    "ScanPlan",
+    "Skipping",
+    "likely_path",
+    "plan_scan",
+]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -374,6 +384,15 @@ def _eligible(scheme: Scheme, column: str, subsuming: tuple[int, ...]) -> list[i
         for number, layout in enumerate(scheme.layouts)
         if column in layout.masters or (column in layout.columns and _has_all_matches(layout, subsuming))
     ]
+
+
+def likely_path(scheme: Scheme, columns: Sequence[str], condition: Conjunction) -> Path:
+    """The retrieval path of a query where nothing is known of the rows: layouts with a feature for it have fewer."""
+    if len(scheme.layouts) == 1:
+        return dict.fromkeys(columns, 0)
+    subsuming = _subsuming(scheme, condition)
+    eligible = {column: _eligible(scheme, column, subsuming) for column in columns}
+    return best_path(eligible, [1 if _has_all_matches(layout, subsuming) else 2 for layout in scheme.layouts])
 
 
 def _on_path(blocks: BlockSet, paths: tuple[Path, ...]) -> Mask:

@@ -15,7 +15,7 @@ import numpy as np
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import BlockSet
 from skipstone.layout.columns.redirect import Redirect, RedirectedBy, Redirector
-from skipstone.layout.columns.seek import ObjectStoreSeek, PowerSeek, SeekProfile
+from skipstone.layout.columns.seek import PowerSeek, SeekProfile, seek_profile
 from skipstone.layout.columns.values import ColumnSizes, SizedColumn
 from skipstone.layout.scheme import Layout, Scheme
 from skipstone.store.ranges import OBJECT_STORE
@@ -79,7 +79,7 @@ class Replicas:
 
 def reading_profile(table: Location) -> SeekProfile:
     """What a gap costs where a table lies: a seek on a disk, and on an object store what our reader makes of it."""
-    return PowerSeek() if table.is_local else ObjectStoreSeek(coalesced_bytes=float(OBJECT_STORE.gap_bytes))
+    return PowerSeek() if table.is_local else seek_profile(f"object-store:gap={OBJECT_STORE.gap_bytes}")
 
 
 def replicas_of(
