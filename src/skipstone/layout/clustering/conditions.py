@@ -78,12 +78,18 @@ class Conditions:
 
 
 def conditions_of(
-    queries: Sequence[Query], features: Sequence[Conjunction] = (), *, time_zone: str | None = None, recur: bool = True
+    queries: Sequence[Query],
+    features: Sequence[Conjunction] = (),
+    *,
+    time_zone: str | None = None,
+    recur: bool = True,
+    bounded: frozenset[str] | None = None,
 ) -> Conditions:
     """Break filters down to the conditions that blocks can be skipped by.
 
-    `features` are stored in any case; with `recur` further ones are found among the queries. Queries that nothing can
-    be known about need nothing and are left out.
+    `features` are stored in any case; with `recur` further ones are found among the queries. Blocks have bounds of the
+    columns `bounded`, of all if they are not given; what is asked of other columns takes a bit, too. Queries that
+    nothing can be known about need nothing and are left out.
     """
     merged = _merged(queries, time_zone)
     found = list(features)
@@ -105,6 +111,8 @@ def conditions_of(
     for place, predicate_ in bounds.needs():
         asked[place].add(Conjunction((predicate_,)))
     stored = set(found)
+    if bounded is not None:
+        stored |= {condition for of_query in asked for condition in of_query if not condition.columns <= bounded}
     filters = sorted(set().union(*asked), key=lambda filter_: (filter_ not in stored, sql(filter_))) if asked else []
     position = {filter_: number for number, filter_ in enumerate(filters)}
     kept = [place for place in range(len(merged)) if asked[place]]

@@ -100,7 +100,7 @@ class QueryTree:
     def fit(self, sample: pa.Table, problem: ClusteringProblem) -> TreeRouter:
         """Grow trees over the sample and take the one with which the queries read least."""
         features = [feature.filter for feature in problem.features]
-        conditions = conditions_of(problem.queries, features, time_zone=problem.time_zone)
+        conditions = conditions_of(problem.queries, features, time_zone=problem.time_zone, bounded=problem.bounded)
         dimensions = dimensions_of(problem.queries, MOST_DIMENSIONS)
         key = OrderKey.learn(Curve.HILBERT, dimensions, sample, time_zone=problem.time_zone)
         rows = sample.take(pa.array(shuffled(sample.num_rows, problem.seed)))

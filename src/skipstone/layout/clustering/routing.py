@@ -37,6 +37,8 @@ class ClusteringProblem:
     seed: int = 0
     time_zone: str | None = None
     """The time zone of parts of timestamps (their date, their hour); without it they are left out of consideration."""
+    bounded: frozenset[str] | None = None
+    """The columns whose bounds the blocks will have, because the layout holds them; None: all."""
 
     def __post_init__(self) -> None:
         if self.block_rows < 1 or self.rows < 0:

@@ -13,7 +13,7 @@ Columns and features are numbers here, positions in `columns` and `features`; `s
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from skipstone.predicate.implication import implication_matrix
 from skipstone.predicate.literal import Conjunction
 from skipstone.workload.query import Feature, Query
 
-__all__ = ["ROW_ID_BYTES", "DesignProblem", "LayoutDraft", "design_problem", "scheme_of"]
+__all__ = ["ROW_ID_BYTES", "DesignProblem", "LayoutDraft", "design_problem", "scheme_of", "with_queries"]
 
 ROW_ID_BYTES = 2.0
 """What a row id takes where it is stored, about: ids of a block ascend, so that their differences are small."""
@@ -133,16 +133,7 @@ def design_problem(
     if block_rows < 1 or rows < 0:
         raise InvalidInput(f"a chunk of {rows:,} rows in blocks of {block_rows:,}: blocks need one row or more")
     filters = tuple(one.filter if isinstance(one, Feature) else one for one in features)
-    place = {name: number for number, name in enumerate(columns)}
-    accesses = np.zeros((len(queries), len(columns)), dtype=np.bool_)
-    for number, query in enumerate(queries):
-        accesses[number, [place[name] for name in query.columns]] = True
-    subsumed = (
-        implication_matrix([query.filter for query in queries], filters)
-        if queries and filters
-        else np.zeros((len(queries), len(filters)), dtype=np.bool_)
-    )
-    kinds, kind_of = distinct(subsumed)
+    accesses, kinds, kind_of = _asked(queries, columns, filters)
     vectors, _ = distinct(true_rows(filters, sample, time_zone=time_zone))
     sizes = cell_bytes or {}
     return DesignProblem(
@@ -150,7 +141,7 @@ def design_problem(
         features=filters,
         queries=tuple(queries),
         accesses=accesses,
-        kinds=kinds.bits,
+        kinds=kinds,
         kind_of=kind_of,
         weights=np.array([query.weight for query in queries], dtype=np.float64),
         vectors=vectors,
@@ -162,15 +153,42 @@ def design_problem(
     )
 
 
-def scheme_of(problem: DesignProblem, drafts: Sequence[LayoutDraft], clustering: ClusteringSpec) -> Scheme:
-    """Name what was drafted; columns keep the order of the table."""
+def with_queries(problem: DesignProblem, queries: Sequence[Query]) -> DesignProblem:
+    """The same rows and features with other queries, to judge by."""
+    accesses, kinds, kind_of = _asked(queries, problem.columns, problem.features)
+    weights = np.array([query.weight for query in queries], dtype=np.float64)
+    return replace(problem, queries=tuple(queries), accesses=accesses, kinds=kinds, kind_of=kind_of, weights=weights)
+
+
+def _asked(
+    queries: Sequence[Query], columns: Sequence[str], features: Sequence[Conjunction]
+) -> tuple[Bits, Bits, NDArray[np.int64]]:
+    """Which columns each query reads; the different sets of features that subsume queries; which of them each has."""
+    place = {name: number for number, name in enumerate(columns)}
+    accesses = np.zeros((len(queries), len(columns)), dtype=np.bool_)
+    for number, query in enumerate(queries):
+        accesses[number, [place[name] for name in query.columns]] = True
+    subsumed = (
+        implication_matrix([query.filter for query in queries], features)
+        if queries and features
+        else np.zeros((len(queries), len(features)), dtype=np.bool_)
+    )
+    kinds, kind_of = distinct(subsumed)
+    return accesses, kinds.bits, kind_of
+
+
+def scheme_of(
+    problem: DesignProblem, drafts: Sequence[LayoutDraft], clusterings: ClusteringSpec | Sequence[ClusteringSpec]
+) -> Scheme:
+    """Name what was drafted; columns keep the order of the table. One clustering for all, or one for each."""
+    specs = [clusterings] * len(drafts) if isinstance(clusterings, ClusteringSpec) else clusterings
     layouts = tuple(
         Layout(
             tuple(problem.columns[column] for column in sorted(draft.columns)),
             tuple(sorted(draft.features)),
             frozenset(problem.columns[column] for column in draft.masters),
-            clustering,
+            spec,
         )
-        for draft in drafts
+        for draft, spec in zip(drafts, specs, strict=True)
     )
     return Scheme(layouts, problem.features).validate(problem.columns)
