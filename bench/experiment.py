@@ -38,10 +38,13 @@ class Experiment:
 MODULES = (
     "bench.experiments.rivals",
     "bench.experiments.sop",
+    "bench.experiments.clustering_speed",
+    "bench.experiments.fragment_skipper",
     "bench.experiments.engines",
     "bench.experiments.other_workloads",
     "bench.experiments.reading",
     "bench.experiments.planning",
+    "bench.experiments.walltime",
 )
 """Modules with a tuple `EXPERIMENTS`, in the order in which they are listed."""
 
