@@ -1,6 +1,6 @@
 """Wall time of whole queries: Skipstone in Spark and through Arrow, beside Spark and DuckDB on plain files.
 
-All answer the same unseen queries, one of each template, and take turns; Skipstone's time includes parsing and planning.
+All answer the same unseen queries, one of each template, in turn; Skipstone's time includes parsing and planning.
 The plain files are the original ones, in row groups of 100,000 rows, which suit a reader that must read them all.
 Through Arrow, Skipstone reads and filters, and DuckDB does the rest of the query on the rows that come.
 """
