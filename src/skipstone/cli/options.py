@@ -18,6 +18,7 @@ __all__ = [
     "AsJson",
     "BlockRows",
     "Clusterings",
+    "CutBy",
     "Dialect",
     "Excluded",
     "LakeAt",
@@ -42,6 +43,13 @@ __all__ = [
 LakeAt = Annotated[str, typer.Argument(metavar="LAKE", help="The directory of tables: a path or a URI.")]
 SourceAt = Annotated[
     str, typer.Argument(metavar="SOURCE", help="A Parquet file or directory, a CSV file, or a Delta table.")
+]
+CutBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Rows that differ in this never share a chunk: a column, or month(c), day(c) or year(c) of a date.",
+    ),
 ]
 SourceFormat = Annotated[str | None, typer.Option("--format", help="parquet, csv or delta; else the path tells.")]
 Statement = Annotated[str, typer.Argument(metavar="SQL", help="A SELECT in Spark's SQL.")]

@@ -15,6 +15,7 @@ from skipstone.cli.options import (
     AsJson,
     BlockRows,
     Clusterings,
+    CutBy,
     Dialect,
     Excluded,
     LakeAt,
@@ -64,6 +65,7 @@ def create(
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows of a chunk, at most about.")] = CHUNK_ROWS,
     block_rows: BlockRows = RAW_BLOCK_ROWS,
     time_zone: Annotated[str, typer.Option(help="The zone of timestamps that a filter gives without one.")] = "UTC",
+    cut_by: CutBy = None,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -77,6 +79,7 @@ def create(
             chunk_rows=chunk_rows,
             block_rows=block_rows,
             time_zone=time_zone,
+            cut_by=cut_by,
             progress=bars,
         )
     _print_commit(made, as_json)
@@ -88,6 +91,7 @@ def append(
     source: SourceAt,
     format: SourceFormat = None,  # noqa: A002
     block_rows: BlockRows = RAW_BLOCK_ROWS,
+    cut_by: CutBy = None,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -95,7 +99,7 @@ def append(
     """Add the rows of a source to a table, as new chunks."""
     found = _lake(lake, spark, storage_option).table(table)
     with Bars(quiet=as_json) as bars:
-        found.append(source, format=format, block_rows=block_rows, progress=bars)
+        found.append(source, format=format, block_rows=block_rows, cut_by=cut_by, progress=bars)
     _print_commit(found, as_json)
 
 

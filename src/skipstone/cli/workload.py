@@ -173,8 +173,8 @@ CURVE_SHARES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 def _curves(one: TableReport) -> Iterator[tuple[str, ...]]:
     named: tuple[tuple[str, Curve], ...] = (
         ("predicates, the most used -> requests that use them", one.commonality),
-        ("requests so far -> requests with a predicate seen by then", one.stability),
-        ("requests so far -> requests with all predicates seen", one.stability_of_whole_filters),
+        ("requests so far -> requests with a predicate seen", one.stability),
+        ("requests so far -> requests with all of theirs seen", one.stability_of_whole_filters),
     )
     for name, curve in named:
         yield name, *(_percent(curve.at(x), 0) for x in CURVE_SHARES)

@@ -43,6 +43,9 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WINDOWS = 5
 """Disjoint stretches of time over which stability is averaged, as for figure 3.2(b)."""
 
+FEWEST_IN_WINDOW = 50
+"""A log too short for so many requests in each stretch is cut into fewer."""
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -216,9 +219,9 @@ def commonality(queries: Sequence[Query]) -> Curve:
     >>> import pyarrow as pa
     >>> from skipstone.predicate.parsing import parse_filter
     >>> schema = pa.schema({"a": pa.int64()})
-    >>> filters = ["a = 1", "a = 1", "a = 1", "a = 2", "a = 3", "a = 4"]
-    >>> commonality([Query(("a",), parse_filter(text, schema)) for text in filters]).at(0.25)
-    0.5
+    >>> filters = ["a = 1", "a = 1", "a = 1", "a = 1", "a = 1", "a = 2", "a = 3", "a = 4"]
+    >>> commonality([Query(("a",), parse_filter(text, schema)) for text in filters]).at(0.5)
+    0.75
     """
     filtering = [query for query in queries if query.filter.predicates]
     frequency: dict[Predicate, float] = {}
@@ -248,7 +251,8 @@ def stability(queries: Sequence[Query], arrivals: Arrivals, *, whole_filters: bo
     filtering = np.array([bool(one.size) for one in predicates], dtype=np.bool_)
     chosen = filtering[arrivals.query] if len(queries) else np.zeros(0, dtype=np.bool_)
     order, weight = arrivals.query[chosen].astype(np.int64), arrivals.weight[chosen]
-    windows = [part for part in np.array_split(np.arange(order.size), WINDOWS) if part.size]
+    count = min(WINDOWS, max(1, order.size // FEWEST_IN_WINDOW))
+    windows = [part for part in np.array_split(np.arange(order.size), count) if part.size]
     curves = [_window(order[part], weight[part], predicates, len(numbers), whole_filters) for part in windows]
     heights = np.mean([[y for _, y in curve.points] for curve in curves], axis=0) if curves else np.zeros(len(SHARES))
     return Curve(tuple(zip(SHARES, heights.tolist(), strict=True)))
@@ -272,9 +276,8 @@ def _curve(place: Ints, weight: Floats, count: int) -> Curve:
     total = float(weight.sum())
     if not total:
         return Curve(tuple((share, 0.0) for share in SHARES))
-    by_place = np.cumsum(np.bincount(place, weights=weight, minlength=count))
-    taken = [int(np.ceil(share * count - 1e-9)) for share in SHARES]
-    return Curve(tuple((share, float(by_place[n - 1]) / total) for share, n in zip(SHARES, taken, strict=True)))
+    before = np.concatenate([[0.0], np.cumsum(np.bincount(place, weights=weight, minlength=count))])
+    return Curve(tuple((share, float(before[int(share * count + 1e-9)]) / total) for share in SHARES))
 
 
 def _columns(queries: Sequence[Query]) -> tuple[ColumnUse, ...]:

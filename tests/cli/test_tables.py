@@ -1,0 +1,249 @@
+"""The commands for tables, end to end on a small lake: what is made, what is printed, and how errors end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skipstone.lake import open_lake
+from tests.cli.running import error_of, json_of, printed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS = 4000
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Rows whose shop and price have nothing to do with the order they come in."""
+    numbers = range(ROWS)
+    rows = {
+        "id": numbers,
+        "shop": [("north", "south", "east", "w[e]st")[number * 7 % 4] for number in numbers],
+        "price": [number * 37 % 1000 for number in numbers],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    statements = [
+        f"SELECT sum(price) FROM sales WHERE shop = '{shop}' AND price > {price}"
+        for shop in ("north", "east")
+        for price in (700, 800, 900, 950)
+    ]
+    path = tmp_path / "queries.sql"
+    path.write_text(";\n".join(statements))
+    return path
+
+
+@pytest.fixture
+def lake(tmp_path: Path, source: Path) -> Path:
+    printed("create", tmp_path / "lake", "sales", source, "--block-rows", 1000)
+    return tmp_path / "lake"
+
+
+def test_a_table_is_created_described_and_listed(tmp_path: Path, source: Path) -> None:
+    lake = tmp_path / "lake"
+    assert printed("show", lake) == f"no tables in {lake}\n"
+    said = printed("create", lake, "sales", source, "--block-rows", 1000, "--chunk-rows", 2000)
+    assert said == "sales is at version 1: create, rows 4000, chunks 2\n"
+    size = open_lake(lake).table("sales").describe().bytes
+    assert printed("show", lake) == f"sales: version 1, 4,000 rows in 2 chunks, {size:,} bytes\n"
+    assert printed("show", lake, "sales").splitlines()[1:] == [
+        "  2 chunks by none: 4 blocks, 0 features, 1 layouts",
+        "  id  int64",
+        "  shop  string",
+        "  price  int64",
+    ]
+    (described,) = json_of("show", lake)
+    assert described["columns"] == [["id", "int64"], ["shop", "string"], ["price", "int64"]]
+    assert (described["rows"], described["chunks"]) == (ROWS, 2)
+
+
+def test_the_time_zone_given_at_creation_is_the_one_that_filters_use(tmp_path: Path, source: Path) -> None:
+    printed("create", tmp_path / "lake", "sales", source, "--time-zone", "Europe/Paris")
+    properties = dict(open_lake(tmp_path / "lake").table("sales").snapshot().properties)
+    assert properties["skipstone.timeZone"] == "Europe/Paris"
+
+
+def test_rows_are_appended_as_new_chunks(lake: Path, source: Path) -> None:
+    assert printed("append", lake, "sales", source) == "sales is at version 2: append, rows 4000, chunks 1\n"
+    assert json_of("append", lake, "sales", source)["operation"] == "append"
+    assert open_lake(lake).table("sales").scan().count() == 3 * ROWS
+
+
+def test_csv_is_told_by_its_name_or_by_the_option(lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "more.csv").write_text("id,shop,price\n9000,south,1\n")
+    (tmp_path / "more.dat").write_text("id,shop,price\n9001,south,1\n")
+    printed("append", lake, "sales", tmp_path / "more.csv")
+    printed("append", lake, "sales", tmp_path / "more.dat", "--format", "csv")
+    assert open_lake(lake).table("sales").scan(where="id >= 9000").count() == 2
+
+
+def test_advice_compares_layouts_and_writes_nothing(lake: Path, workload: Path) -> None:
+    said = printed("advise", lake, "sales", "-w", workload, "--block-rows", 100).splitlines()
+    assert said[0].split() == ["layout", "rows", "read", "cells", "read", "bytes", "read"]
+    names = [line.split("  ")[0].strip() for line in said[2:-1]]
+    assert names == [
+        "no change", "sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree", "no layout can read less than",
+    ]  # fmt: skip
+    assert "of the bytes, the present layout 100.0 %, on 2 queries that were kept from the search" in said[-1]
+    assert open_lake(lake).table("sales").snapshot().version == 1
+
+
+def test_advice_as_json_has_candidates_features_and_forecasts(lake: Path, workload: Path) -> None:
+    options = ("--clustering", "qdtree", "--clustering", "zorder(over=price; dimensions=1)", "--block-rows", 100)
+    advice = json_of("advise", lake, "sales", "-w", workload, *options, "--max-features", 3)
+    assert [one["name"] for one in advice["candidates"]] == ["no change", "qdtree", "zorder"]
+    assert advice["chosen"] in ("qdtree", "zorder")
+    assert len(advice["features"]) == 3
+    assert {one["template"] for one in advice["queries"]} == {"s1"}
+    assert all(one["then"] <= one["now"] for one in advice["queries"])
+
+
+def test_columns_that_are_excluded_are_in_no_feature(lake: Path, workload: Path) -> None:
+    advice = json_of("advise", lake, "sales", "-w", workload, "--clustering", "qdtree", "--exclude", "price")
+    assert {one["filter"] for one in advice["features"]} == {"shop = 'north'", "shop = 'east'"}
+
+
+def test_optimize_lays_out_and_explain_and_history_tell_of_it(lake: Path, workload: Path) -> None:
+    said = printed("optimize", lake, "sales", "-w", workload, "--block-rows", 100, "--clustering", "qdtree")
+    assert said.splitlines()[-1].startswith("Version 2: 1 chunks, ")
+    assert said.splitlines()[-1].endswith("laid out by qdtree.")
+    statement = "SELECT sum(price) FROM sales WHERE shop = 'north' AND price > 950"
+    lines = printed("explain", lake, statement).splitlines()
+    assert lines[:3] == [
+        "table sales, version 2",
+        "  filter    price > 950 AND shop = 'north'",
+        "  columns   shop, price",
+    ]
+    (scan,) = json_of("explain", lake, statement)
+    assert scan["read"]["rows"] < ROWS / 5
+    assert scan["plain"]["rows"] == ROWS
+    (latest, created, empty) = json_of("history", lake, "sales")
+    assert (latest["operation"], created["operation"], empty["version"]) == ("optimize", "create", 0)
+    assert dict(latest["metrics"])["clustering"] == "qdtree"
+    assert len(printed("history", lake, "sales", "--limit", 1).splitlines()) == 1
+
+
+def test_optimize_as_json_says_what_was_advised_and_what_was_done(lake: Path, workload: Path) -> None:
+    done = json_of("optimize", lake, "sales", "-w", workload, "--block-rows", 100, "--clustering", "sort(column=shop)")
+    assert done["advice"]["chosen"] == "sort"
+    assert done["optimized"]["version"] == 2
+
+
+def test_what_does_not_pay_is_not_done(lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "all.sql").write_text("SELECT * FROM sales")
+    said = printed("optimize", lake, "sales", "-w", tmp_path / "all.sql", "--clustering", "sort(column=shop)")
+    assert said.splitlines()[-1] == "Nothing was written."
+    assert "not worth the rewrite" in " ".join(said.split())
+    assert open_lake(lake).table("sales").snapshot().version == 1
+
+
+def test_restore_and_vacuum_go_back_and_clean_up(lake: Path, source: Path) -> None:
+    printed("append", lake, "sales", source)
+    assert printed("restore", lake, "sales", 1) == "sales is at version 3: restore, version 1\n"
+    short = ("--retain-hours", 0, "--allow-short-retention")
+    would = printed("vacuum", lake, "sales", *short).splitlines()
+    assert would[-1].endswith("would be deleted; add --delete to do it")
+    deleted = json_of("vacuum", lake, "sales", *short, "--delete")
+    assert deleted["files"] == would[:-1]
+    assert not deleted["dry_run"]
+    assert printed("vacuum", lake, "sales", *short, "--delete").endswith("0 files, 0 bytes deleted\n")
+    assert open_lake(lake).table("sales").scan().count() == ROWS
+
+
+def test_vacuum_wants_to_be_told_twice_to_keep_less_than_a_week(lake: Path) -> None:
+    code, error = error_of("vacuum", lake, "sales", "--retain-hours", 1)
+    assert code == 2
+    assert error.startswith("InvalidInput: ")
+
+
+def test_export_publishes_a_delta_table_in_place(lake: Path, source: Path) -> None:
+    assert printed("export", lake, "sales") == (f"{lake}/sales is a Delta table at version 0: 1 files joined, 0 left\n")
+    printed("append", lake, "sales", source)
+    again = json_of("export", lake, "sales", "--version", 1)
+    assert (again["version"], again["files_added"], again["uri"]) == (1, 0, f"{lake}/sales")
+    assert json_of("export", lake, "sales")["files_added"] == 1
+    assert deltalake.DeltaTable(lake / "sales").to_pyarrow_table().num_rows == 2 * ROWS
+
+
+def test_a_statement_over_no_table_of_the_lake_is_said_to_be_so(lake: Path) -> None:
+    assert printed("explain", lake, "SELECT 1 FROM elsewhere") == "no table of the lake is mentioned\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            ("show", "LAKE", "salse"),
+            'TableNotFound: no table "salse" in LAKE. Did you mean "sales"? Tables there: sales',
+        ),
+        (("create", "LAKE", "sales", "SOURCE"), 'TableExists: there is a table "sales" in LAKE already'),
+        (("restore", "LAKE", "sales", "7"), "SnapshotNotFound: there is no version 7 of LAKE/sales; the latest is 1"),
+        (
+            ("advise", "LAKE", "sales", "-w", "QUERIES", "--clustering", "qdtre"),
+            'InvalidInput: there is no clustering "qdtre". Did you mean "qdtree"? There are: none, sort, range, '
+            "zorder, hilbert, ward, ward-queries, qdtree",
+        ),
+        (
+            ("advise", "LAKE", "sales", "-w", "QUERIES", "--clustering", "sort(shop)"),
+            'InvalidInput: the parameters of a clustering have the form PARAMETER=VALUE; found "shop"',
+        ),
+        (
+            ("show", "LAKE", "--storage-option", "AWS_REGION"),
+            'InvalidInput: a storage option has the form NAME=VALUE; this one has no "=": AWS_REGION',
+        ),
+        (
+            ("append", "LAKE", "sales", "SOURCE", "--format", "orc"),
+            'InvalidInput: "orc" is not a format that can be loaded; there are: csv, delta, parquet',
+        ),
+    ],
+)
+def test_bad_input_ends_with_2_and_says_what_would_do(
+    arguments: tuple[str, ...], error: str, lake: Path, source: Path, workload: Path
+) -> None:
+    places = {"LAKE": str(lake), "SOURCE": str(source), "QUERIES": str(workload)}
+    assert error_of(*(places.get(one, one) for one in arguments)) == (2, error.replace("LAKE", str(lake)))
+
+
+def test_a_number_out_of_range_is_refused_before_anything_is_opened(lake: Path, workload: Path) -> None:
+    code, error = error_of("advise", lake, "sales", "-w", workload, "--block-rows", 0)
+    assert code == 2
+    assert "--block-rows" in error
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_query_runs_in_spark_and_says_what_it_read(lake: Path, workload: Path, spark: SparkSession) -> None:
+    printed("optimize", lake, "sales", "-w", workload, "--block-rows", 100, "--clustering", "qdtree")
+    statement = (
+        "SELECT shop, count(*) AS n, max(id) AS n FROM sales WHERE shop IN ('north', 'w[e]st') AND price > 950 "
+        "GROUP BY shop ORDER BY shop"
+    )
+    lines = printed("query", lake, statement).splitlines()
+    assert [line.split() for line in (lines[0], *lines[2:4])] == [
+        ["shop", "n", "n"],
+        ["north", "49", "3999"],
+        ["w[e]st", "49", "3979"],
+    ]
+    assert lines[-1].startswith("sales: read ")
+    found = json_of("query", lake, "SELECT id, NULL AS nothing FROM sales WHERE id < 3 ORDER BY id", "--limit", 2)
+    assert found["rows"] == [{"id": 0, "nothing": None}, {"id": 1, "nothing": None}]
+    assert found["scans"][0]["table"] == "sales"
+    code, error = error_of("query", lake, "SELECT shopp FROM sales")
+    assert code == 2
+    assert error.startswith("InvalidQuery: sql: Spark does not accept this. [UNRESOLVED_COLUMN")
+    assert "\tat " not in error
+    code, error = error_of("query", lake, "SELECT raise_error('too bad') FROM sales")
+    assert (code, error) == (1, "ExecutionFailed: query: Spark failed. [USER_RAISED_EXCEPTION] too bad")
+    assert json.loads(printed("show", lake, "--json"))[0]["version"] == 2
