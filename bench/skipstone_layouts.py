@@ -22,7 +22,7 @@ from skipstone.lake import Lake, Table
 from skipstone.layout.scheme import ClusteringSpec
 from skipstone.relayout.advising import NO_CHANGE, Advice
 from skipstone.scan.plan import plan_scan
-from skipstone.workload.mining import DEFAULT_MAX_FEATURES
+from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
 from skipstone.workload.query import Query as Asked
 from skipstone.workload.requests import FrontEnd
 
@@ -113,11 +113,14 @@ class SkipstoneTable:
         *,
         block_rows: int,
         max_features: int = DEFAULT_MAX_FEATURES,
+        min_support: float = DEFAULT_MIN_SUPPORT,
     ) -> LaidOut:
         """Advise, write, and go back to the raw table; the layout stays readable as a snapshot."""
         spec = clustering if isinstance(clustering, str) else [clustering]
         started = time.perf_counter()
-        advice = self.table.advise(self.work, clustering=spec, block_rows=block_rows, max_features=max_features)
+        advice = self.table.advise(
+            self.work, clustering=spec, block_rows=block_rows, max_features=max_features, min_support=min_support
+        )
         advised = time.perf_counter()
         done = self.table.optimize(advice)
         written = time.perf_counter()
