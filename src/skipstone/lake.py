@@ -39,7 +39,8 @@ from skipstone.relayout.column_design import ColumnWishes
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
 from skipstone.relayout.rewriting import rewrite_chunks
-from skipstone.relayout.sources import Source, open_source, schemas_agree
+from skipstone.relayout.slicing import Slicing
+from skipstone.relayout.sources import LoadJob, Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
 from skipstone.scan.explain import ScanReport, report
 from skipstone.scan.plan import ScanPlan, Skipping, plan_scan
@@ -83,6 +84,7 @@ SAMPLE_ROWS = 200_000
 
 _CHUNK_ROWS = "skipstone.chunkRows"
 _TIME_ZONE = "skipstone.timeZone"
+_CUT_BY = "skipstone.cutBy"
 
 
 def open_lake(
@@ -151,11 +153,13 @@ class Lake:
         chunk_rows: int = CHUNK_ROWS,
         block_rows: int = RAW_BLOCK_ROWS,
         time_zone: str = "UTC",
+        cut_by: str | None = None,
         progress: Progress | None = None,
     ) -> Table:
         """Make a table of rows from a data frame, an Arrow table, or the path of Parquet, CSV or Delta data.
 
-        The rows are stored as they come, in raw chunks, and can be queried at once.
+        The rows are stored as they come, in raw chunks, and can be queried at once. With `cut_by`, a column or
+        `month(c)` and the like, rows that differ in that never share a chunk, now or when they are appended later.
         """
         _require_positive("chunk_rows", chunk_rows)
         _require_positive("block_rows", block_rows)
@@ -167,9 +171,12 @@ class Lake:
         schema = storable_schema(opened.schema)
         table = Table(name, catalog, location, self)
         # Rows are written before the table is made, so that a failure leaves no table behind that has none.
-        chunks = table._load(opened, schema, chunk_rows, block_rows, progress or Silent())
-        properties = ((_CHUNK_ROWS, str(chunk_rows)), (_TIME_ZONE, time_zone))
-        empty = catalog.create(schema, properties=properties)
+        slicing = None if cut_by is None else Slicing.parse(cut_by, schema)
+        chunks = table._load(opened, schema, chunk_rows, block_rows, slicing, progress or Silent())
+        properties = [(_CHUNK_ROWS, str(chunk_rows)), (_TIME_ZONE, time_zone)]
+        if slicing is not None:
+            properties.append((_CUT_BY, str(slicing)))
+        empty = catalog.create(schema, properties=tuple(properties))
         catalog.commit(_loading("create", chunks), base=empty.version)
         self._tables[name] = table
         return table
@@ -263,35 +270,43 @@ class Table:
         *,
         format: str | None = None,  # noqa: A002
         block_rows: int = RAW_BLOCK_ROWS,
+        cut_by: str | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Add rows as new raw chunks, which old ones do not notice, and give the new version."""
-        opened = self.lake._open(source, format)
-        return self._append(opened, block_rows=block_rows, progress=progress or Silent())
+        """Add rows as new raw chunks, which old ones do not notice, and give the new version.
 
-    def _append(self, source: Source, *, block_rows: int, progress: Progress) -> int:
+        They are cut as the table was created, or by `cut_by` this once.
+        """
+        opened = self.lake._open(source, format)
+        return self._append(opened, block_rows=block_rows, cut_by=cut_by, progress=progress or Silent())
+
+    def _append(self, source: Source, *, block_rows: int, cut_by: str | None, progress: Progress) -> int:
         _require_positive("block_rows", block_rows)
         snapshot = self.snapshot()
         problems = schemas_agree(snapshot.schema, storable_schema(source.schema))
         if problems:
             raise InvalidInput(f'these rows do not fit table "{self.name}": {listed(problems)}')
-        chunk_rows = int(dict(snapshot.properties).get(_CHUNK_ROWS, CHUNK_ROWS))
-        chunks = self._load(source, snapshot.schema, chunk_rows, block_rows, progress)
+        properties = dict(snapshot.properties)
+        chunk_rows = int(properties.get(_CHUNK_ROWS, CHUNK_ROWS))
+        cut_by = properties.get(_CUT_BY) if cut_by is None else cut_by
+        slicing = None if cut_by is None else Slicing.parse(cut_by, snapshot.schema)
+        chunks = self._load(source, snapshot.schema, chunk_rows, block_rows, slicing, progress)
         return self.catalog.commit(_loading("append", chunks), base=snapshot.version)
 
     def _load(
-        self, source: Source, schema: pa.Schema, chunk_rows: int, block_rows: int, progress: Progress
+        self,
+        source: Source,
+        schema: pa.Schema,
+        chunk_rows: int,
+        block_rows: int,
+        slicing: Slicing | None,
+        progress: Progress,
     ) -> tuple[NewChunk, ...]:
         """Write rows as raw chunks, which belong to no version yet."""
         raw = Scheme.raw(schema.names)
         target = BlockTarget.of(self.location, new_chunk_name(), schema, raw, tracked=tracked_columns(schema))
-        loaded = source.load(
-            target,
-            block_rows=block_rows,
-            file_rows=min(RAW_FILE_ROWS, chunk_rows),
-            executor=self.lake.executor,
-            progress=progress,
-        )
+        job = LoadJob(target, block_rows, min(RAW_FILE_ROWS, chunk_rows), slicing)
+        loaded = source.load(job, executor=self.lake.executor, progress=progress)
         return raw_chunks(loaded, schema.names, chunk_rows=chunk_rows, source=source.name)
 
     def scan(

@@ -22,10 +22,12 @@ from deltalake import DeltaTable
 from skipstone.catalog.location import Location
 from skipstone.errors import InvalidInput, listed
 from skipstone.relayout.executor import Executor, Progress
-from skipstone.relayout.loading import write_batches
-from skipstone.store.writer import BlockTarget, Written
+from skipstone.relayout.loading import Loaded, write_batches
+from skipstone.relayout.slicing import Slicing, write_sliced
+from skipstone.store.writer import BlockTarget
 
 __all__ = [
+    "LoadJob",
     "Piece",
     "PiecewiseSource",
     "Source",
@@ -40,6 +42,22 @@ PIECE_ROWS = 1_000_000
 """About so many rows are loaded by one task."""
 
 BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class LoadJob:
+    """Where rows go that are loaded, in blocks and files of which size, and by which column they are cut, if any."""
+
+    target: BlockTarget
+    block_rows: int
+    file_rows: int
+    slicing: Slicing | None = None
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Loaded]:
+        """Write a stream of rows."""
+        if self.slicing is not None:
+            return write_sliced(batches, self.slicing, self.target, self.block_rows, self.file_rows)
+        return (Loaded(one) for one in write_batches(batches, self.target, self.block_rows, self.file_rows))
 
 
 class Piece(Protocol):
@@ -60,9 +78,7 @@ class Source(Protocol):
     def name(self) -> str:
         """Where the rows come from, for the history."""
 
-    def load(
-        self, target: BlockTarget, *, block_rows: int, file_rows: int, executor: Executor, progress: Progress
-    ) -> list[Written]:
+    def load(self, job: LoadJob, *, executor: Executor, progress: Progress) -> list[Loaded]:
         """Write all rows in their order; nothing is committed. One entry per file or so, in order."""
 
 
@@ -74,11 +90,9 @@ class PiecewiseSource:
     pieces: tuple[Piece, ...]
     name: str
 
-    def load(
-        self, target: BlockTarget, *, block_rows: int, file_rows: int, executor: Executor, progress: Progress
-    ) -> list[Written]:
+    def load(self, job: LoadJob, *, executor: Executor, progress: Progress) -> list[Loaded]:
         """Write all rows in their order, each piece in a task."""
-        tasks = [_LoadTask(piece, target, block_rows, file_rows) for piece in self.pieces]
+        tasks = [_LoadTask(piece, job) for piece in self.pieces]
         loaded = executor.map(_load_piece, tasks, stage="load", progress=progress)
         return [written for task in loaded for written in task]
 
@@ -86,13 +100,11 @@ class PiecewiseSource:
 @dataclass(frozen=True, slots=True)
 class _LoadTask:
     piece: Piece
-    target: BlockTarget
-    block_rows: int
-    file_rows: int
+    job: LoadJob
 
 
-def _load_piece(task: _LoadTask) -> list[Written]:
-    return list(write_batches(task.piece.batches(), task.target, task.block_rows, task.file_rows))
+def _load_piece(task: _LoadTask) -> list[Loaded]:
+    return list(task.job.write(task.piece.batches()))
 
 
 @dataclass(frozen=True, slots=True)

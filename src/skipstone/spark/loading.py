@@ -11,10 +11,10 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from skipstone.relayout.executor import Executor, Progress
-from skipstone.relayout.loading import write_batches
+from skipstone.relayout.loading import Loaded
+from skipstone.relayout.sources import LoadJob
 from skipstone.spark.failures import spark_failures_as_ours
 from skipstone.spark.types import arrow_schema
-from skipstone.store.writer import BlockTarget, Written
 
 __all__ = ["FrameSource", "frame_source"]
 
@@ -27,12 +27,10 @@ class FrameSource:
     schema: pa.Schema
     name: str = "data frame"
 
-    def load(
-        self, target: BlockTarget, *, block_rows: int, file_rows: int, executor: Executor, progress: Progress
-    ) -> list[Written]:
+    def load(self, job: LoadJob, *, executor: Executor, progress: Progress) -> list[Loaded]:
         """Write all rows; the frame's own session does it, whichever executor there is."""
         progress.start("load", 1)
-        written = _load_frame(self.frame, target, block_rows, file_rows)
+        written = _load_frame(self.frame, job)
         progress.advance(1)
         return written
 
@@ -42,26 +40,24 @@ def frame_source(frame: DataFrame) -> FrameSource:
     return FrameSource(frame, arrow_schema(frame.schema))
 
 
-def _load_frame(frame: DataFrame, target: BlockTarget, block_rows: int, file_rows: int) -> list[Written]:
-    schema = target.schema
+def _load_frame(frame: DataFrame, job: LoadJob) -> list[Loaded]:
+    schema = job.target.schema
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
-        for number, written in enumerate(
-            write_batches((_typed(batch, schema) for batch in batches), target, block_rows, file_rows)
-        ):
+        for number, loaded in enumerate(job.write(_typed(batch, schema) for batch in batches)):
             yield pa.record_batch(
                 {
                     "partition": pa.array([partition], pa.int32()),
                     "number": pa.array([number], pa.int32()),
-                    "written": pa.array([pickle.dumps(written)], pa.binary()),
+                    "loaded": pa.array([pickle.dumps(loaded)], pa.binary()),
                 }
             )
 
     with spark_failures_as_ours("load"):
-        rows = frame.mapInArrow(write, "partition int, number int, written binary").collect()
-    return [pickle.loads(row.written) for row in sorted(rows, key=lambda row: (row.partition, row.number))]
+        rows = frame.mapInArrow(write, "partition int, number int, loaded binary").collect()
+    return [pickle.loads(row.loaded) for row in sorted(rows, key=lambda row: (row.partition, row.number))]
 
 
 def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
