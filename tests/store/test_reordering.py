@@ -43,7 +43,8 @@ def source(tmp_path: Path) -> Path:
     place = tmp_path / "source"
     (place / "part=1").mkdir(parents=True)
     codecs = {"a": "gzip", "k.v": "zstd"}
-    pq.write_table(ROWS, place / "one.parquet", row_group_size=70, compression=codecs)
+    settings = {"use_dictionary": ["a", "f"], "write_statistics": ["a", "k.v"]}
+    pq.write_table(ROWS, place / "one.parquet", row_group_size=70, compression=codecs, **settings)
     pq.write_table(ROWS.slice(0, 0), place / "part=1" / "two.parquet")
     (place / "_SUCCESS").write_text("")
     (place / "_old").mkdir()
@@ -68,8 +69,11 @@ def test_rows_stay_where_they_are(source: Path, tmp_path: Path) -> None:
         assert found[column.name].to_pylist().__repr__() == ROWS[column.logical].to_pylist().__repr__()
     footer = pq.read_metadata(target / "one.parquet")
     assert [footer.row_group(group).num_rows for group in range(5)] == [70, 70, 70, 70, 20]
-    codecs = {footer.row_group(0).column(i).path_in_schema: footer.row_group(0).column(i).compression for i in (2, 4)}
-    assert codecs == {"a__copy1": "GZIP", "k.v": "ZSTD"}
+    chunks = {one.path_in_schema: one for one in (footer.row_group(0).column(i) for i in range(footer.num_columns))}
+    assert {name for name, one in chunks.items() if one.compression == "GZIP"} == {"a", "a__copy1"}
+    assert {name for name, one in chunks.items() if one.compression == "ZSTD"} == {"k.v"}
+    assert {name for name, one in chunks.items() if one.has_dictionary_page} == {"a", "a__copy1", "f"}
+    assert {name for name, one in chunks.items() if one.is_stats_set} == {"a", "a__copy1", "k.v"}
 
 
 def test_another_engine_reads_the_duplicate_as_it_reads_the_column(source: Path, tmp_path: Path) -> None:

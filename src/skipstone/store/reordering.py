@@ -52,8 +52,9 @@ def apply_order(
 ) -> Reordered:
     """Store the Parquet files of a directory, or one file, with their columns as `layout` has them.
 
-    `target` must be empty or not there. `progress` is told how many of how many row groups are done. Compression and
-    the notes in footers are kept, but for Spark's copy of the schema; INT96 timestamps keep their microseconds.
+    `target` must be empty or not there. `progress` is told how many of how many row groups are done. Compression,
+    dictionaries and the notes in footers are kept as they are, but for Spark's copy of the schema; INT96 timestamps
+    keep their microseconds.
     """
     there, here = Location.at(source, storage_options), Location.at(target, storage_options)
     files = parquet_files(there)
@@ -193,7 +194,7 @@ class _Target:
             self._filesystem.open_output_stream(self._written_to),
             stored,
             version="2.6",
-            compression=_compression(schema, stored, footer, layout),
+            **_settings(schema, stored, footer, layout),
             store_schema=ARROW_SCHEMA in (footer.metadata or {}),
             use_deprecated_int96_timestamps=_has_int96(footer),
         )
@@ -224,22 +225,31 @@ def _stored_schema(schema: pa.Schema, layout: ColumnLayout) -> pa.Schema:
     return pa.schema(fields, notes)
 
 
-def _compression(schema: pa.Schema, stored: pa.Schema, footer: Any, layout: ColumnLayout) -> Any:
-    """The compression of every stored Parquet column: that of its source, in the first row group."""
+def _settings(schema: pa.Schema, stored: pa.Schema, footer: Any, layout: ColumnLayout) -> dict[str, Any]:
+    """How every stored Parquet column is written: as its source was, in the first row group."""
     if footer.num_row_groups == 0:
-        return "zstd"
+        return {"compression": "zstd"}
     group = footer.row_group(0)
-    of_column: dict[str, list[str]] = {}
+    of_column: dict[str, list[Any]] = {}
     leaf = 0
     for field in schema:
         count = leaf_count(field.type)
-        of_column[field.name] = [_codec(group.column(leaf + i).compression) for i in range(count)]
+        of_column[field.name] = [group.column(leaf + i) for i in range(count)]
         leaf += count
     empty = pa.BufferOutputStream()
     pq.write_table(stored.empty_table(), empty, store_schema=False)
     leaves = pq.ParquetFile(pa.BufferReader(empty.getvalue())).schema
-    codecs = [codec for column in layout.stored for codec in of_column[column.logical]]
-    return {leaves.column(number).path: codec for number, codec in enumerate(codecs)}
+    sources = [chunk for column in layout.stored for chunk in of_column[column.logical]]
+    chunks = {leaves.column(number).path: chunk for number, chunk in enumerate(sources)}
+    return {
+        "compression": {path: _codec(chunk.compression) for path, chunk in chunks.items()},
+        "use_dictionary": [path for path, chunk in chunks.items() if _has_dictionary(chunk)],
+        "write_statistics": [path for path, chunk in chunks.items() if chunk.is_stats_set],
+    }
+
+
+def _has_dictionary(chunk: Any) -> bool:
+    return any("DICTIONARY" in encoding for encoding in chunk.encodings)
 
 
 def _codec(name: str) -> str:
