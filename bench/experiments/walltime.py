@@ -7,8 +7,6 @@ Through Arrow, Skipstone reads and filters, and DuckDB does the rest of the quer
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +17,9 @@ import skipstone
 from bench.engines import Answer, DuckDB, Engine, Spark, spark_session
 from bench.experiment import Experiment
 from bench.experiments.engines import time_engines
-from bench.experiments.rivals import BLOCKS, SMOKE_BLOCKS, Workload, sop_workload
-from bench.layouts import Layout, RivalChooser, Sizes, ordered
+from bench.experiments.rivals import BLOCKS, SMOKE_BLOCKS, sop_workload
+from bench.lakes import ChosenLake, chosen_lake
+from bench.layouts import RivalChooser, Sizes, ordered
 from bench.measure import PairedTimes, break_even_runs
 from bench.query import Query
 from bench.report import Claim, Figure, Report, Series, Table, table_of, timing_values
@@ -77,51 +76,20 @@ class ThroughArrow:
         """Nothing is held open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The files that the subjects read, and what the layout cost."""
-
-    plain: Path
-    sorted: Layout
-    column: str
-    chosen: str
-    layout_seconds: float
-
-
-def _written(source: Path, work: Workload, scanner: Scanner, out: Path, blocks: int) -> Written:
-    """Write the rivals and the lake; the layout is made by the threads of this process, before Spark starts."""
-    sizes = Sizes.for_blocks(scanner.rows, blocks)
-    chooser = RivalChooser(source, DENORM, work.train, blocks)
-    column = chooser.best_column()
-    chooser.close()
-    shutil.rmtree(out / "lake", ignore_errors=True)
-    table = skipstone.open(out / "lake").create(DENORM, source)
-    started = time.perf_counter()
-    logged = skipstone.Workload.of([query.sql for query in work.train], {DENORM: table.schema})
-    advice = table.advise(logged, block_rows=grouped_blocks_for(scanner.rows, blocks))
-    table.optimize(advice)
-    return Written(
-        source,
-        ordered("sorted", f"sorted by {column}", source, out / "layouts", sizes, column),
-        column,
-        advice.chosen,
-        time.perf_counter() - started,
-    )
-
-
-def _subjects(written: Written, out: Path, columns: tuple[str, ...]) -> tuple[dict[str, Engine], dict[str, Path]]:
+def _subjects(
+    plain: Path, in_order: Path, chosen: ChosenLake, columns: tuple[str, ...]
+) -> tuple[dict[str, Engine], dict[str, Path]]:
     """The engines, and the files that each reads."""
     session = spark_session()
-    lake = skipstone.open(out / "lake", spark=session)
-    at = {SPARK_PLAIN: written.plain, SPARK_SORTED: written.sorted.dataset}
+    lake = skipstone.open(chosen.home, spark=session)
+    at = {SPARK_PLAIN: plain, SPARK_SORTED: in_order}
     engines: dict[str, Engine] = {name: Spark({DENORM: place}, session.newSession()) for name, place in at.items()}
     engines |= {
         SKIPSTONE_SPARK: InSpark(lake),
-        DUCKDB_PLAIN: DuckDB({DENORM: written.plain}),
+        DUCKDB_PLAIN: DuckDB({DENORM: plain}),
         SKIPSTONE_ARROW: ThroughArrow(lake, columns),
     }
-    data = out / "lake" / DENORM
-    places = at | {SKIPSTONE_SPARK: data, DUCKDB_PLAIN: written.plain, SKIPSTONE_ARROW: data}
+    places = at | {SKIPSTONE_SPARK: chosen.data, DUCKDB_PLAIN: plain, SKIPSTONE_ARROW: chosen.data}
     return engines, places
 
 
@@ -149,8 +117,15 @@ def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
     source = denormalised(scale)
     work = sop_workload(seed, 0.0, smoke)
     scanner = Scanner(source, DENORM, work.test)
-    written = _written(source, work, scanner, out, SMOKE_BLOCKS if smoke else BLOCKS)
-    engines, places = _subjects(written, out, scanner.columns)
+    blocks = SMOKE_BLOCKS if smoke else BLOCKS
+    chooser = RivalChooser(source, DENORM, work.train, blocks)
+    column = chooser.best_column()
+    chooser.close()
+    sizes = Sizes.for_blocks(scanner.rows, blocks)
+    in_order = ordered("sorted", f"sorted by {column}", source, out / "layouts", sizes, column).dataset
+    # Laid out by the threads of this process, before Spark starts.
+    chosen = chosen_lake(source, DENORM, work.train, out / "lake", grouped_blocks_for(scanner.rows, blocks))
+    engines, places = _subjects(source, in_order, chosen, scanner.columns)
     first = {query.template: query.sql for query in reversed(work.test)}
     sql = {template: first[template] for template in (SMOKE_TEMPLATES if smoke else SOP_TEMPLATES)}
     different = different_answers(engines, sql)
@@ -171,13 +146,13 @@ def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
         settings=(
             ("table", f"{scanner.rows:,} rows, {len(scanner.columns)} columns"),
             ("queries", f"unseen, one of each of {', '.join(sql)}"),
-            ("sorted by", written.column),
-            ("Skipstone's layout", f"{written.chosen}, advised and written in {written.layout_seconds:,.0f} s"),
+            ("sorted by", column),
+            ("Skipstone's layout", f"{chosen.chosen}, advised and written in {chosen.seconds:,.0f} s"),
             ("engines", "two threads each; Spark local[2]; results collected into Python"),
         ),
         tables=(
-            _totals("warm", "All templates, warm", warm, written),
-            _totals("cold", "All templates, cold: files are dropped from the page cache first", cold, written),
+            _totals("warm", "All templates, warm", warm, chosen.seconds),
+            _totals("cold", "All templates, cold: files are dropped from the page cache first", cold, chosen.seconds),
             table_of("templates", "By template, warm", ("template", "subject"), templates),
         ),
         figures=(_figure(warm, list(sql), list(engines)),),
@@ -185,16 +160,14 @@ def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
     )
 
 
-def _totals(name: str, title: str, times: PairedTimes, written: Written) -> Table:
+def _totals(name: str, title: str, times: PairedTimes, layout_seconds: float) -> Table:
     """One line for each subject; Skipstone's layout pays after so many runs of these queries instead of plain files."""
     lines = []
     for subject, timing in times.total.items():
         values = timing_values(timing)
         rival = {SKIPSTONE_SPARK: SPARK_PLAIN, SKIPSTONE_ARROW: DUCKDB_PLAIN}.get(subject)
         if rival is not None:
-            values["break_even_runs"] = break_even_runs(
-                written.layout_seconds, times.total[rival].median, timing.median
-            )
+            values["break_even_runs"] = break_even_runs(layout_seconds, times.total[rival].median, timing.median)
         lines.append(((subject,), values))
     return table_of(name, title, ("subject",), lines)
 
