@@ -102,10 +102,9 @@ class Slicing:
         for slice_, value in enumerate(encoded.dictionary):
             rows = order[edges[slice_] : edges[slice_ + 1]]
             name = str(value.as_py()) if value.is_valid else NULL_SLICE
-            yield (
-                (f"'{name}'" if value.is_valid and name == NULL_SLICE else name),
-                batch if len(rows) == batch.num_rows else batch.take(pa.array(rows)),
-            )
+            if value.is_valid and name == NULL_SLICE:
+                name = f"'{name}'"
+            yield name, batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
 
     def _values(self, column: pa.Array) -> pa.Array:
         if pa.types.is_dictionary(column.type):
