@@ -94,7 +94,7 @@ class TestSqlFiles:
         assert filters(work) == [("shop = 'x'", 1)]
 
     def test_a_table_that_has_no_schema_has_no_queries_to_ask_for(self, tmp_path: Path) -> None:
-        with pytest.raises(TableNotFound, match='no table "sale" in the schemas given. Did you mean "sales"'):
+        with pytest.raises(TableNotFound, match=r'no table "sale" in the schemas given\. Did you mean "sales"'):
             read(tmp_path, "SELECT 1").queries("sale")
 
 
