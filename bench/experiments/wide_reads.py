@@ -25,13 +25,11 @@ from bench.measure import drop_from_cache, paired
 from bench.object_store import BUCKET, ObjectStore, Requests
 from bench.place import cached
 from bench.report import Claim, Report, Table, table_of, timing_values
-from skipstone.layout.columns.duplication import BEST_DUPLICATION, duplicate_algorithm
-from skipstone.layout.columns.orders import BEST_ORDER, order_algorithm
-from skipstone.layout.columns.problem import ColumnProblem
+from skipstone.layout.columns.proposing import propose_duplicates, propose_order
 from skipstone.layout.columns.redirect import Redirector
 from skipstone.layout.columns.search import Effort
 from skipstone.layout.columns.seek import SeekProfile, seek_profile
-from skipstone.layout.columns.values import ColumnLayout, ColumnQuery, ColumnSizes, StoredColumn, copy_names
+from skipstone.layout.columns.values import ColumnLayout, ColumnQuery, ColumnSizes
 from skipstone.store.ranges import OBJECT_STORE, RangeLimits, coalesced
 from skipstone.store.reordering import apply_order
 
@@ -118,12 +116,9 @@ def write_table(sizes: ColumnSizes, groups: int, seed: int, directory: Path) -> 
 
 def subjects(plan: Plan, seed: int) -> list[Subject]:
     """Store the table in every order that is compared."""
-    problem = ColumnProblem.of(plan.sizes, plan.queries)
     recipe = {"from": plan.source, "columns": len(plan.sizes.columns), "groups": plan.groups, "seed": seed}
     default = cached("wide", recipe, lambda place: write_table(plan.sizes, plan.groups, seed, place))
-    names = [column.name for column in plan.sizes.columns]
-    plain = ColumnLayout(tuple(StoredColumn(name) for name in names))
-    found = [_subject("default order", plain, plan, seek_profile("power"), default)]
+    found = [_subject("default order", plan.sizes.layout, plan, seek_profile("power"), default)]
     wanted = (
         ("ours, power", "power", 0.0),
         (f"ours, power, {HEADROOM:.0%} duplicates", "power", HEADROOM),
@@ -133,7 +128,7 @@ def subjects(plan: Plan, seed: int) -> list[Subject]:
     )
     for name, text, headroom in wanted:
         profile = seek_profile(text)
-        layout = _layout(problem, names, profile, headroom, plan.moves, seed)
+        layout = _layout(plan, profile, headroom, seed)
         kind = recipe | {"order": name, "moves": plan.moves, "layout": hash_of(layout)}
         place = cached("wide", kind, _storing(default, layout))
         found.append(_subject(name, layout, plan, profile, place))
@@ -156,22 +151,12 @@ def _subject(name: str, layout: ColumnLayout, plan: Plan, profile: SeekProfile, 
     return Subject(name, layout, Redirector(plan.sizes.arranged(layout), plan.queries, profile), place)
 
 
-def _layout(
-    problem: ColumnProblem, names: Sequence[str], profile: SeekProfile, headroom: float, moves: int, seed: int
-) -> ColumnLayout:
-    order = order_algorithm(BEST_ORDER)(problem, profile, Effort(moves=moves), seed).order
-    if not headroom:
-        return ColumnLayout(tuple(StoredColumn(names[number]) for number in order))
-    effort = Effort(moves=min(moves, DUPLICATE_MOVES))
-    found = duplicate_algorithm(BEST_DUPLICATION)(problem, order, headroom, profile, effort, seed)
-    again = [names[number] for number, own in zip(found.stored, found.original, strict=True) if not own]
-    copies = iter(copy_names(again, names))
-    return ColumnLayout(
-        tuple(
-            StoredColumn(names[number]) if own else StoredColumn(next(copies), names[number])
-            for number, own in zip(found.stored, found.original, strict=True)
-        )
-    )
+def _layout(plan: Plan, profile: SeekProfile, headroom: float, seed: int) -> ColumnLayout:
+    sizes, _ = propose_order(plan.sizes, plan.queries, profile, Effort(moves=plan.moves), seed=seed)
+    if headroom:
+        effort = Effort(moves=min(plan.moves, DUPLICATE_MOVES))
+        sizes, _ = propose_duplicates(sizes, plan.queries, headroom, profile, effort, seed=seed)
+    return sizes.layout
 
 
 def sampled(queries: Sequence[ColumnQuery], count: int, seed: int) -> list[ColumnQuery]:

@@ -321,7 +321,7 @@ def test_one_workload_drives_rows_and_columns(tmp_path: Path) -> None:
     assert done.version is not None
     (names,) = orders(table)
     assert len(names) == 61 + found.duplicates
-    hidden = [name for name in names if name.startswith("_skipstone_copy")]
+    hidden = [name for name in names if name.startswith("_skipstone_")]
     assert len(hidden) == found.duplicates
     notes = dict(table.snapshot().facts(table.snapshot().chunks[0]).notes)
     assert notes["columns_profile"] == "power"

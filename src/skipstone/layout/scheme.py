@@ -136,7 +136,7 @@ def _validate_duplicates(here: str, layout: Layout) -> None:
     if clashing:
         raise InvalidInput(
             f"{here} stores duplicates under names that columns may have: {listed(clashing)}. "
-            f'Hint: begin each with "{RESERVED_PREFIX}copy"'
+            f'Hint: begin each with "{RESERVED_PREFIX}"'
         )
     sources = sorted({source for _, source in layout.duplicates} - set(layout.columns))
     if sources:

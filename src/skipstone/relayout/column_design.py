@@ -19,13 +19,11 @@ import numpy as np
 
 from skipstone.catalog.values import BlockSet, NewChunk, Note, Snapshot
 from skipstone.errors import InvalidInput
-from skipstone.layout.columns.duplicates import stored_cost
-from skipstone.layout.columns.duplication import BEST_DUPLICATION, duplicate_algorithm
-from skipstone.layout.columns.orders import BEST_ORDER, order_algorithm
-from skipstone.layout.columns.problem import ColumnProblem
+from skipstone.layout.columns.orders import BEST_ORDER
+from skipstone.layout.columns.proposing import layout_cost, propose_duplicates, propose_order
 from skipstone.layout.columns.search import Effort
 from skipstone.layout.columns.seek import PowerSeek, SeekProfile, seek_profile
-from skipstone.layout.columns.values import ColumnQuery, ColumnSizes, SizedColumn
+from skipstone.layout.columns.values import ColumnQuery, ColumnSizes, SizedColumn, StoredColumn
 from skipstone.layout.scheme import RESERVED_PREFIX, Layout, Scheme
 from skipstone.scan.plan import likely_path
 from skipstone.workload.query import Query
@@ -132,29 +130,22 @@ def arranged(scheme: Scheme, queries: Sequence[Query], chunk_bytes: ChunkBytes, 
 def _arranged_layout(
     layout: Layout, queries: Sequence[ColumnQuery], chunk_bytes: ChunkBytes, wishes: ColumnWishes
 ) -> Layout:
-    problem = ColumnProblem.of(_sizes(layout.columns, chunk_bytes), queries)
-    effort = wishes.effort(len(layout.columns))
-    found = order_algorithm(wishes.algorithm)(problem, wishes.profile, effort, wishes.seed)
-    if not wishes.headroom:
-        return replace(layout, columns=_names(layout, found.order), duplicates=(), order=())
-    copied = duplicate_algorithm(BEST_DUPLICATION)(
-        problem, found.order, wishes.headroom, wishes.profile, effort, wishes.seed
+    effort, seed = wishes.effort(len(layout.columns)), wishes.seed
+    plain = _sizes(replace(layout, duplicates=(), order=()), chunk_bytes)
+    sizes, _ = propose_order(plain, queries, wishes.profile, effort, algorithm=wishes.algorithm, seed=seed)
+    if wishes.headroom:
+        sizes, _ = propose_duplicates(sizes, queries, wishes.headroom, wishes.profile, effort, seed=seed)
+    stored = [
+        StoredColumn(column.name if column.source is None else f"{RESERVED_PREFIX}{column.name}", column.source)
+        for column in sizes.columns
+    ]
+    duplicates = tuple((column.name, column.source) for column in stored if column.source is not None)
+    return replace(
+        layout,
+        columns=tuple(column.name for column in stored if column.source is None),
+        duplicates=duplicates,
+        order=tuple(column.name for column in stored) if duplicates else (),
     )
-    columns = _names(layout, [column for column, own in zip(copied.stored, copied.original, strict=True) if own])
-    duplicates: list[tuple[str, str]] = []
-    order: list[str] = []
-    for number, own in zip(copied.stored, copied.original, strict=True):
-        name = layout.columns[number]
-        if not own:
-            repeated = sum(source == name for _, source in duplicates) + 1
-            duplicates.append((f"{RESERVED_PREFIX}copy{repeated}_{name}", name))
-            name = duplicates[-1][0]
-        order.append(name)
-    return replace(layout, columns=columns, duplicates=tuple(duplicates), order=tuple(order) if duplicates else ())
-
-
-def _names(layout: Layout, numbers: Sequence[int]) -> tuple[str, ...]:
-    return tuple(layout.columns[number] for number in numbers)
 
 
 def column_cost(scheme: Scheme, queries: Sequence[Query], chunk_bytes: ChunkBytes, profile: SeekProfile) -> float:
@@ -163,10 +154,7 @@ def column_cost(scheme: Scheme, queries: Sequence[Query], chunk_bytes: ChunkByte
     total = 0.0
     for layout, here in zip(scheme.layouts, _queries_by_layout(scheme, queries), strict=True):
         if here:
-            problem = ColumnProblem.of(_sizes(layout.columns, chunk_bytes), here)
-            number = {name: index for index, name in enumerate(layout.columns)}
-            sources = dict(layout.duplicates)
-            total += stored_cost(problem, [number[sources.get(name, name)] for name in layout.stored], profile)
+            total += layout_cost(_sizes(layout, chunk_bytes), here, profile)
     return total / weight if weight else 0.0
 
 
@@ -183,9 +171,15 @@ def _queries_by_layout(scheme: Scheme, queries: Sequence[Query]) -> list[list[Co
     return asked
 
 
-def _sizes(columns: Sequence[str], chunk_bytes: ChunkBytes) -> ColumnSizes:
-    # A column without a byte has no place among the others; one is near enough to none.
-    return ColumnSizes(tuple(SizedColumn(name, "", max(1.0, chunk_bytes.get(name, 0.0))) for name in columns))
+def _sizes(layout: Layout, chunk_bytes: ChunkBytes) -> ColumnSizes:
+    sources = dict(layout.duplicates)
+    return ColumnSizes(
+        tuple(
+            # A column without a byte has no place among the others; one is near enough to none.
+            SizedColumn(name, "", max(1.0, chunk_bytes.get(sources.get(name, name), 0.0)), sources.get(name))
+            for name in layout.stored
+        )
+    )
 
 
 def duplicate_share(scheme: Scheme, chunk_bytes: ChunkBytes) -> float:
