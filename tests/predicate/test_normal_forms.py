@@ -49,7 +49,8 @@ class Entry:
 
 
 def entries() -> Iterator[Entry]:
-    reason, filters = "", []
+    reason = ""
+    filters: list[str] = []
     for number, line in enumerate((Path(__file__).parent / "normal_forms.txt").read_text().splitlines(), start=1):
         if line.startswith("-- "):
             reason = line[3:]

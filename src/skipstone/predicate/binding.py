@@ -90,6 +90,11 @@ class _Binder:
         return any_of(parts) if isinstance(node, exp.Or) != negated else all_of(parts)
 
     def comparison(self, operator: Operator, node: exp.Expression, negated: bool) -> Formula:
+        listed = _listed_by_quantifier(operator, node.expression)
+        if listed is not None:
+            # x = ANY (ARRAY[p, q]) -> x IN (p, q); x <> ALL (ARRAY[p, q]) -> x NOT IN (p, q)
+            as_list = exp.In(this=node.this, expressions=listed)
+            return self.membership(as_list, negated != (operator is Operator.NOT_EQUAL))
         if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
             return self.tuples(operator, node, negated)
         left, right = self.values.value(node.this), self.values.value(node.expression)
@@ -140,6 +145,10 @@ class _Binder:
         )
 
     def membership(self, node: exp.In, negated: bool) -> Formula:
+        unnested = node.args.get("unnest")
+        if isinstance(unnested, exp.Unnest) and not node.expressions and len(unnested.expressions) == 1:
+            # x IN UNNEST([p, q]) -> x IN (p, q)
+            node = exp.In(this=node.this, expressions=_elements(unnested.expressions[0]) or [])
         if not node.expressions or any(node.args.get(key) for key in ("query", "unnest", "field")):
             raise NotUnderstood
         if isinstance(node.this, exp.Tuple):
@@ -283,6 +292,22 @@ class _Binder:
         if name in ("regexp", "rlike") and len(arguments) == 2:
             return self.match(exp.RegexpLike(this=arguments[0], expression=arguments[1]), negated)
         return None
+
+
+def _elements(node: exp.Expression) -> list[exp.Expression] | None:
+    """The elements of an array that is written out; None for any other."""
+    inside = node.unnest()
+    return list(inside.expressions) if isinstance(inside, exp.Array) else None
+
+
+def _listed_by_quantifier(operator: Operator, node: exp.Expression) -> list[exp.Expression] | None:
+    """The elements of the array in `= ANY (ARRAY[..])` and `<> ALL (ARRAY[..])`."""
+    if operator is Operator.EQUAL and isinstance(node, exp.Any):
+        return _elements(node.this)
+    # sqlglot reads ALL before a parenthesis as a function, unless there is a query within
+    if operator is Operator.NOT_EQUAL and isinstance(node, exp.Anonymous) and node.name.upper() == "ALL":
+        return _elements(node.expressions[0]) if len(node.expressions) == 1 else None
+    return None
 
 
 def _members(value: Expression, given: list[Expression]) -> list[Constant] | None:

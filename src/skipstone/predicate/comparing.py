@@ -10,6 +10,7 @@ from __future__ import annotations
 import decimal
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import pyarrow as pa
 
@@ -58,10 +59,25 @@ def with_constant(operator: Operator, left: Expression, constant: Constant, time
         return _with_null(operator, left)
     if isinstance(left, Constant):
         return _of_constants(operator, left, constant, timezone)
+    if logical(left.type) == BOOLEAN and operator in _EQUALITIES and _is_bit(constant):
+        # gift = 1 -> gift = TRUE: where Spark takes it at all, it takes it so; to SQL Server and MySQL it is a number
+        constant = Constant(bool(constant.value), BOOLEAN)
     left, found = _placed(left, constant, timezone)
     if _decided_without_the_row(operator, left, constant):
         raise NotUnderstood
     return compare(operator, left, found)
+
+
+def _is_bit(constant: Constant) -> bool:
+    return type(constant.value) is int and constant.value in (0, 1)
+
+
+_EQUALITIES: Final = (
+    Operator.EQUAL,
+    Operator.NOT_EQUAL,
+    Operator.NULL_SAFE_EQUAL,
+    Operator.NULL_SAFE_NOT_EQUAL,
+)
 
 
 def _decided_without_the_row(operator: Operator, left: Expression, constant: Constant) -> bool:

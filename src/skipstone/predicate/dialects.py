@@ -7,6 +7,7 @@ string, `col:path` reads JSON, a plain CAST is told from a TRY_CAST, and functio
 from __future__ import annotations
 
 import functools
+import logging
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,6 +19,9 @@ from skipstone.errors import InvalidInput, near_miss
 from skipstone.predicate.functions import KEPT_BY_NAME
 
 __all__ = ["SkipstoneSpark", "dialect_named"]
+
+# sqlglot logs what we count and report ourselves; without a handler anywhere Python would print it on the terminal.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 
 
 def _json_by_path(args: list[exp.Expression], dialect: Dialect) -> exp.Expression:

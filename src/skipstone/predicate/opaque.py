@@ -20,7 +20,7 @@ from skipstone.predicate.names import Names
 from skipstone.predicate.printing import sql
 from skipstone.predicate.values import asked_at, column_parts
 
-__all__ = ["is_deterministic", "opaque"]
+__all__ = ["depends_on_more_than_the_row", "is_deterministic", "opaque"]
 
 
 def opaque(node: exp.Expression, names: Names, *, negated: bool) -> Opaque:
@@ -85,9 +85,20 @@ def is_deterministic(node: exp.Expression) -> bool:
     return all(_depends_on_the_row(part) and _is_written_as_read(part) for part in node.walk())
 
 
+def depends_on_more_than_the_row(node: exp.Expr) -> bool:
+    """Whether chance, the clock, the session or other rows have a say in a condition.
+
+    >>> depends_on_more_than_the_row(sqlglot.parse_one("day > CURRENT_DATE"))
+    True
+    """
+    return not all(_depends_on_the_row(part) for part in node.walk())
+
+
 def _depends_on_the_row(node: exp.Expr) -> bool:
     if isinstance(node, CONTEXT_DEPENDENT_NODES):
         return False
+    if isinstance(node, exp.Anonymous) and not node.expressions:
+        return False  # of a function that we do not know and that is given nothing, the clock is the likeliest source
     name = node.name.lower() if isinstance(node, exp.Anonymous) else type(node).__name__.lower()
     # unix_timestamp(moment) is a function of the moment; without one it is the clock's.
     return name not in CONTEXT_DEPENDENT_NAMES or (

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
@@ -12,7 +15,7 @@ from skipstone.predicate.binding import bind
 from skipstone.predicate.dialects import dialect_named
 from skipstone.predicate.literal import Conjunction
 
-__all__ = ["dialect_named", "parse_condition", "parse_filter"]
+__all__ = ["dialect_named", "parse_condition", "parse_filter", "what_was_found"]
 
 
 def parse_filter(
@@ -74,11 +77,18 @@ def _explained(problem: SqlglotError, text: str) -> InvalidQuery:
     line, end = int(first["line"]) - 1, int(first["col"])
     if line < 1:
         return InvalidQuery.at("expected a condition", sql=text, line=1, column=1)
-    reason = str(first.get("description") or "")
+    return InvalidQuery.at(what_was_found(first), sql=text, line=line, column=max(end - len(found) + 1, 1))
+
+
+def what_was_found(error: Mapping[str, Any]) -> str:
+    """Say in our words what sqlglot found wrong at one place of a text.
+
+    >>> what_was_found({"description": "Invalid expression / Unexpected token", "highlight": ")"})
+    "did not expect ')' here"
+    """
+    found, reason = str(error.get("highlight") or ""), str(error.get("description") or "")
     if reason.startswith(("Required keyword", "Required argument")):
-        said = f"something is missing at {found!r}"
-    elif reason.startswith("Invalid expression"):
-        said = f"did not expect {found!r} here"
-    else:
-        said = reason[:1].lower() + reason[1:].rstrip(".") or "cannot read this"
-    return InvalidQuery.at(said, sql=text, line=line, column=max(end - len(found) + 1, 1))
+        return f"something is missing at {found!r}"
+    if reason.startswith("Invalid expression"):
+        return f"did not expect {found!r} here"
+    return reason[:1].lower() + reason[1:].rstrip(".") or "cannot read this"

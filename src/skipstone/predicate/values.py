@@ -33,6 +33,7 @@ from skipstone.predicate.folding import (
     numeric_literal,
 )
 from skipstone.predicate.functions import arithmetic_type, literal_decimal, result_type
+from skipstone.predicate.moments import date_of_parts, from_iso_text, moved, parsed
 from skipstone.predicate.names import Names
 
 __all__ = ["NotUnderstood", "Values", "asked_at", "column_parts"]
@@ -232,6 +233,54 @@ class Values:
             raise NotUnderstood
         return Cast(base, DATE)
 
+    def date_of(self, node: exp.Date) -> Expression:
+        """DATE(moment) of most dialects; with more arguments it is another function."""
+        if {key for key, given in node.args.items() if given} != {"this"}:
+            raise NotUnderstood
+        return self.to_date(exp.TsOrDsToDate(this=node.this))
+
+    def moved(self, node: exp.Expression) -> Expression:
+        """A constant date or time to which a number of units is added."""
+        if self.spark and isinstance(node, exp.TimestampAdd):
+            raise NotUnderstood  # its result is a timestamp whatever it is given
+        moment, count = self.value(node.this), self.value(node.expression)
+        if not isinstance(moment, Constant) or not isinstance(count, Constant):
+            raise NotUnderstood
+        if isinstance(node, exp.AddMonths):
+            if not self.spark:
+                raise NotUnderstood  # Oracle's and Snowflake's go from the last day of a month to the last day
+            node = exp.DateAdd(this=node.this.copy(), unit=exp.var("MONTH"))
+        return _known(moved(node, moment, count, self.timezone))
+
+    def date_of_parts(self, node: exp.DateFromParts) -> Expression:
+        parts = [self.value(node.args[key]) for key in ("year", "month", "day") if node.args.get(key)]
+        return _known(date_of_parts([part for part in parts if isinstance(part, Constant)]))
+
+    def parsed(self, node: exp.Expression) -> Expression:
+        """TO_DATE, TO_TIMESTAMP and their like of a constant, with a format."""
+        form, text = node.args.get("format"), self.value(node.this)
+        if not isinstance(form, exp.Literal) or not isinstance(text, Constant) or node.args.get("zone"):
+            raise NotUnderstood
+        date_only = isinstance(node, exp.StrToDate)
+        return _known(parsed(text, form.name, date_only=date_only, zoned=self.spark, timezone=self.timezone))
+
+    def timestamp_of(self, node: exp.Expression) -> Expression:
+        """TIMESTAMP('2024-01-01'), FROM_ISO8601_TIMESTAMP('2024-01-01T00:00:00Z')"""
+        if {key for key, given in node.args.items() if given} - {"this", "with_tz"}:
+            raise NotUnderstood
+        text = self.value(node.this)
+        if not isinstance(text, Constant):
+            raise NotUnderstood
+        if isinstance(node, exp.FromISO8601Timestamp):
+            return _known(from_iso_text(text, self.timezone))
+        return _known(cast_constant(text, TIMESTAMP if node.args.get("with_tz") else TIMESTAMP_NTZ, self.timezone))
+
+    def converted(self, node: exp.Convert) -> Expression:
+        """CONVERT(date, x) of SQL Server is a cast, unless a style is given."""
+        if {key for key, given in node.args.items() if given} != {"this", "expression"}:
+            raise NotUnderstood
+        return self.cast(exp.Cast(this=node.expression, to=node.this))
+
     def part_of_date(self, node: exp.Expression) -> Expression:
         """year(ts) reaches us as Year(TsOrDsToDate(ts)), which is the same of a timestamp."""
         inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
@@ -373,6 +422,10 @@ _DATE_PARTS: Final[dict[type[exp.Expression], str]] = {
     exp.Minute: "minute",
     exp.Second: "second",
 }
+_MOVING: Final[tuple[type[exp.Expression], ...]] = (
+    exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.AddMonths, exp.DatetimeAdd, exp.DatetimeSub, exp.TimestampAdd,
+    exp.TimestampSub,
+)  # fmt: skip
 _SIMPLE: Final[dict[type[exp.Expression], tuple[str, tuple[str, ...]]]] = {
     exp.Length: ("length", ("this",)),
     exp.Upper: ("upper", ("this",)),
@@ -409,6 +462,7 @@ _HANDLERS: Final[dict[type[exp.Expression], Handler]] = {
     exp.Bracket: Values.bracket,  # type: ignore[dict-item]
     exp.Literal: Values.literal,  # type: ignore[dict-item]
     exp.RawString: Values.raw_string,
+    exp.National: Values.raw_string,
     exp.Boolean: Values.boolean,  # type: ignore[dict-item]
     exp.Null: Values.null,  # type: ignore[dict-item]
     exp.HexString: Values.hexadecimal,  # type: ignore[dict-item]
@@ -418,6 +472,14 @@ _HANDLERS: Final[dict[type[exp.Expression], Handler]] = {
     exp.Cast: Values.cast,
     exp.TryCast: Values.cast,
     exp.TsOrDsToDate: Values.to_date,  # type: ignore[dict-item]
+    exp.Date: Values.date_of,  # type: ignore[dict-item]
+    **dict.fromkeys(_MOVING, Values.moved),
+    exp.DateFromParts: Values.date_of_parts,  # type: ignore[dict-item]
+    exp.StrToDate: Values.parsed,
+    exp.StrToTime: Values.parsed,
+    exp.Timestamp: Values.timestamp_of,
+    exp.FromISO8601Timestamp: Values.timestamp_of,
+    exp.Convert: Values.converted,  # type: ignore[dict-item]
     **dict.fromkeys(_DATE_PARTS, Values.part_of_date),
     exp.Extract: Values.extract,  # type: ignore[dict-item]
     **dict.fromkeys(_SIMPLE, Values.simple),

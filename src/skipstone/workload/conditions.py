@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ __all__ = [
     "conjuncts",
     "equated",
     "fails_on_nulls",
+    "has_unfilled_template",
     "is_null_on_nulls",
     "shortened",
     "substitute",
@@ -193,6 +195,26 @@ def is_null_on_nulls(node: exp.Expr, aliases: frozenset[str]) -> bool:
     if isinstance(node, exp.In):
         return bool(node.expressions) and is_null_on_nulls(node.this, aliases)
     return False
+
+
+def has_unfilled_template(condition: exp.Expr) -> bool:
+    """Whether a condition holds `{{ name }}`, as templates of dashboards do until somebody fills them in.
+
+    >>> import sqlglot
+    >>> has_unfilled_template(sqlglot.condition("country = '{{ params.country }}'"))
+    True
+    """
+    for node in condition.find_all(exp.Literal, exp.Struct):
+        if isinstance(node, exp.Struct):
+            # Bare braces are read as a struct within a struct.
+            if any(isinstance(inner, exp.Struct) for inner in node.expressions):
+                return True
+        elif node.is_string and _TEMPLATE.search(node.name):
+            return True
+    return False
+
+
+_TEMPLATE = re.compile(r"\{\{[^{}]*\}\}|\{%.*?%\}")
 
 
 def shortened(condition: exp.Expr, width: int = 80) -> str:

@@ -12,6 +12,7 @@ exchanged (`templates.free_constants`); any other that differs makes another pla
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,12 +23,13 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from skipstone.errors import SkipstoneError
+from skipstone.errors import ColumnNotFound, SkipstoneError
 from skipstone.predicate.binding import bind
 from skipstone.predicate.literal import Conjunction, Predicate
 from skipstone.predicate.normalising import conjunction
-from skipstone.predicate.parsing import dialect_named
-from skipstone.workload.conditions import shortened
+from skipstone.predicate.opaque import depends_on_more_than_the_row
+from skipstone.predicate.parsing import dialect_named, what_was_found
+from skipstone.workload.conditions import has_unfilled_template, shortened
 from skipstone.workload.pushdown import Reference, references
 from skipstone.workload.query import Request
 from skipstone.workload.resolving import KnownTables, number_mentions, resolve
@@ -103,7 +105,8 @@ class FrontEnd:
             plan_ = self._plan(sql)
             family.learn(cut, plan_)
             return plan_.statement(None)
-        return plan_.statement(constants)
+        # Where nothing is free the plan was made for just these constants, some of which may not have been cut out.
+        return plan_.statement(constants if family.free else None)
 
     def read_afresh(self, sql: str) -> Statement:
         """Read a statement with nothing remembered of others; the same answer, slower."""
@@ -130,6 +133,8 @@ class FrontEnd:
             planned = tuple(_PlannedRequest.of(reference, self._bound, free) for reference in found)
         except Exception as failure:
             found_problem = _problem(failure, sql)
+            if isinstance(failure, ColumnNotFound):
+                found_problem = _placed(found_problem, tree, failure.name)
             full = tuple(_full_read(self._known, number, found_problem.problem) for number in mentioned)
             return _Plan(
                 Statement(full, found_problem.problem, found_problem.line, found_problem.column, True, others, template)
@@ -152,6 +157,8 @@ class FrontEnd:
 
     def _bound(self, condition: exp.Expr, schema: pa.Schema) -> _Bound:
         """Bind one condition; what depends on more than the row is left out."""
+        if has_unfilled_template(condition):
+            return _Bound((), f"a condition on a parameter is not used, its value is not known: {shortened(condition)}")
         try:
             whole = bind(
                 cast("exp.Expression", condition),
@@ -166,7 +173,11 @@ class FrontEnd:
             return _Bound((), f"a condition is not used, {type(failure).__name__}: {shortened(condition)}")
         kept = tuple(predicate for predicate in whole if predicate.is_deterministic)
         if len(kept) < len(whole):
-            return _Bound(kept, f"a condition whose value is not the row's alone is not used: {shortened(condition)}")
+            if depends_on_more_than_the_row(condition):
+                return _Bound(
+                    kept, f"a condition whose value is not the row's alone is not used: {shortened(condition)}"
+                )
+            return _Bound(kept, f"a condition that has no certain meaning in Spark is not used: {shortened(condition)}")
         return _Bound(kept)
 
 
@@ -356,6 +367,8 @@ def _query_of(tree: exp.Expr) -> exp.Expr | None:
     """The query whose rows a statement asks for: itself, or what INSERT and CREATE TABLE AS take their rows from."""
     if isinstance(tree, exp.Query):
         return tree
+    if isinstance(tree, exp.Pivot):  # DuckDB's statement
+        return exp.select("*").from_(exp.Subquery(this=tree))
     if isinstance(tree, (exp.Insert, exp.Create, exp.Cache)):
         query = tree.args.get("expression")
         if isinstance(query, exp.Query):
@@ -415,12 +428,21 @@ def _used(schema: pa.Schema, condition: exp.Expr) -> pa.Schema:
     return pa.schema([column for column in schema if column.name in names])
 
 
+def _placed(problem: Statement, tree: exp.Expr, name: str) -> Statement:
+    """Point at the first place where a statement names what it has none of."""
+    for identifier in tree.find_all(exp.Identifier):
+        meta = identifier.meta
+        if identifier.name.lower() == name.lower() and "line" in meta:
+            begins = meta["col"] - (meta["end"] - meta["start"])
+            return dataclasses.replace(problem, line=meta["line"], column=max(begins, 1))
+    return problem
+
+
 def _problem(failure: Exception, sql: str) -> Statement:
     """Say in one line why a text could not be read, and where."""
     if isinstance(failure, ParseError) and failure.errors:
         first = failure.errors[0]
-        reason = str(first.get("description") or "cannot be parsed").rstrip(".")
-        return Statement(problem=reason, line=first.get("line"), column=first.get("col"))
+        return Statement(problem=what_was_found(first), line=first.get("line"), column=first.get("col"))
     if isinstance(failure, RecursionError):
         return Statement(problem=f"nested too deeply to be read ({len(sql):,} characters)")
     lines: Iterable[str] = (line.strip() for line in str(failure).splitlines())

@@ -118,6 +118,8 @@ def resolve(tree: exp.Expr, known: KnownTables, dialect: str) -> exp.Expr:
     that the columns a star became can be told from those that somebody asked for by name.
     """
     fold_names(tree)
+    _drop_settings(tree)
+    _write_scalars_out(tree)
     _mark_written(tree)
     _rename_tables(tree, known, dialect)
     schema = MappingSchema(_schemas_for(tree, known), dialect=dialect, normalize=False)
@@ -156,6 +158,28 @@ def fold_names(tree: exp.Expr) -> None:
         # Quoted, so that sqlglot leaves the name as it is now, whatever the dialect does to bare names.
         identifier.set("this", identifier.name.lower())
         identifier.set("quoted", True)
+
+
+def _drop_settings(tree: exp.Expr) -> None:
+    """Leave out `SETTINGS max_threads = 4`, whose names are no columns."""
+    for select in tree.find_all(exp.Select):
+        select.set("settings", None)
+
+
+def _write_scalars_out(tree: exp.Expr) -> None:
+    """Put what a name stands for in place of the name: WITH 10 AS least SELECT .. WHERE a > least."""
+    for with_ in list(tree.find_all(exp.With)):
+        scalars = {cte.alias: cte for cte in with_.expressions if cte.args.get("scalar")}
+        query = with_.parent
+        if not scalars or query is None:
+            continue
+        kept = [cte for cte in with_.expressions if cte.alias not in scalars]
+        for name, cte in reversed(scalars.items()):  # a later one may use an earlier one
+            cte.pop()
+            for column in list(query.find_all(exp.Column)):
+                if column.name == name and not column.table:
+                    column.replace(exp.Paren(this=cte.this.copy()))
+        query.set("with_", exp.With(expressions=kept, recursive=with_.args.get("recursive")) if kept else None)
 
 
 def _mark_written(tree: exp.Expr) -> None:

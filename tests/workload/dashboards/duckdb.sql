@@ -1,0 +1,32 @@
+-- Evidence and notebooks
+FROM orders SELECT country, sum(total_amount) AS s WHERE status = 'paid' GROUP BY ALL ORDER BY s DESC;
+SELECT * EXCLUDE (notes) FROM orders WHERE order_date >= DATE '2024-02-01' AND channel = 'web';
+SELECT COLUMNS('.*_id') FROM orders WHERE country = 'SE';
+SELECT date_trunc('month', order_date) AS m, count(*) FILTER (status = 'paid') AS paid FROM orders WHERE order_date BETWEEN '2024-01-01' AND '2024-03-31' GROUP BY 1;
+SELECT customer_id, arg_max(status, created_at) FROM orders WHERE country IN ('SE', 'NO') GROUP BY customer_id;
+SELECT country, total_amount FROM orders WHERE status = 'paid' QUALIFY row_number() OVER (PARTITION BY country ORDER BY total_amount DESC, order_id) <= 2;
+WITH big AS MATERIALIZED (SELECT * FROM orders WHERE total_amount > 100) SELECT country, count(*) FROM big WHERE channel = 'web' GROUP BY country;
+SELECT o.order_id, e.page FROM orders o ASOF LEFT JOIN events e ON o.customer_id = e.user_id AND o.created_at >= e.event_time WHERE o.status = 'paid';
+SELECT unnest(string_split(title, ' ')) AS word, count(*) FROM products WHERE category = 'toys' GROUP BY 1;
+PIVOT orders ON channel USING sum(total_amount) GROUP BY country;
+SELECT json_extract_string(properties, '$.campaign') AS c, count(*) FROM events WHERE event_type = 'click' GROUP BY 1;
+SELECT c.segment, count(*) FROM customers c LEFT JOIN orders o ON o.customer_id = c.customer_id AND o.status = 'paid' WHERE c.is_active GROUP BY c.segment;
+SELECT c.segment, count(*) FROM customers c LEFT JOIN orders o ON o.customer_id = c.customer_id WHERE c.is_active AND o.country = 'SE' GROUP BY c.segment;
+SELECT c.name FROM customers c ANTI JOIN orders o ON o.customer_id = c.customer_id AND o.status = 'paid' WHERE c.country <> 'XX';
+SELECT p.category, sum(i.quantity) FROM order_items i JOIN products p USING (product_id) WHERE p.brand = 'Acme' OR p.category = 'books' GROUP BY p.category;
+SELECT p.category, i.quantity FROM order_items i JOIN products p ON p.product_id = i.product_id WHERE (p.category = 'toys' AND i.quantity = 1) OR (p.category = 'books' AND i.quantity = 2);
+SELECT country, n FROM (SELECT country, count(*) AS n, max(order_date) AS last FROM orders GROUP BY country) t WHERE country LIKE 'S%' AND n > 1;
+SELECT kind, sum(n) FROM (SELECT 'o' AS kind, country, 1 AS n FROM orders UNION ALL SELECT 'c', country, 1 FROM customers) u WHERE country = 'DE' AND kind = 'o' GROUP BY kind;
+SELECT a.order_id FROM orders a WHERE a.total_amount > ALL (SELECT b.total_amount FROM orders b WHERE b.country = 'NO') AND a.status = 'paid';
+SELECT list(DISTINCT page) FROM events WHERE duration_ms BETWEEN 100 AND 900 AND device != 'web';
+SELECT count(*) FROM orders o POSITIONAL JOIN customers c WHERE o.status = 'paid';
+SELECT sum(total_amount) FROM orders WHERE order_date > DATE '2024-01-01' + INTERVAL 1 MONTH AND NOT is_gift;
+SELECT strftime(order_date, '%Y') AS y, count(*) FROM orders WHERE coalesce(discount, 0) > 0.1 GROUP BY y;
+SELECT o1.order_id FROM orders o1 SEMI JOIN orders o2 ON o1.customer_id = o2.customer_id AND o2.channel = 'app' WHERE o1.channel = 'web';
+DESCRIBE SELECT * FROM orders;
+SUMMARIZE orders;
+SELECT * FROM read_parquet('orders/*.parquet') WHERE status = 'paid';
+SELECT i.order_id, sum(i.quantity * i.unit_price) OVER (PARTITION BY i.order_id) AS total FROM order_items i WHERE NOT i.returned AND i.order_id < 20;
+SELECT * FROM (SELECT order_id, customer_id, sum(total_amount) OVER (PARTITION BY customer_id) AS s FROM orders) t WHERE customer_id = 3;
+SELECT * FROM (SELECT order_id, customer_id, country, sum(total_amount) OVER (PARTITION BY customer_id) AS s FROM orders) t WHERE country = 'SE';
+SELECT country, count(*) AS n FROM orders GROUP BY country HAVING country IN ('SE', 'DE') AND count(*) > 1
