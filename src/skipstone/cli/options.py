@@ -21,6 +21,7 @@ __all__ = [
     "CutBy",
     "Dialect",
     "Excluded",
+    "Headroom",
     "LakeAt",
     "MaxFeatures",
     "MinSupport",
@@ -28,11 +29,13 @@ __all__ = [
     "SchemaDialect",
     "SchemaSource",
     "Seed",
+    "SeekOption",
     "SourceAt",
     "SourceFormat",
     "Statement",
     "StorageOption",
     "TableName",
+    "WithColumns",
     "WithSpark",
     "Workloads",
     "chosen_clusterings",
@@ -81,6 +84,22 @@ Excluded = Annotated[
     typer.Option("--exclude", metavar="COL", help="No features on this column; may be given several times."),
 ]
 Seed = Annotated[int, typer.Option(help="What random choices begin with; the same seed gives the same layout.")]
+
+WithColumns = Annotated[
+    bool, typer.Option("--columns", help="Find an order of the columns inside every layout, too, if that pays.")
+]
+Headroom = Annotated[
+    float, typer.Option(metavar="SHARE", min=0.0, help="Bytes that duplicates of columns may take: 0.05 is 5 percent.")
+]
+SeekOption = Annotated[
+    str | None,
+    typer.Option(
+        "--seek",
+        metavar="PROFILE",
+        help="What a gap between columns costs: power, linear, object-store[:latency=MS,throughput=MB/S,gap=BYTES], "
+        "or a file. Without it, what fits the place where the table lies.",
+    ),
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 SchemaSource = Annotated[

@@ -18,16 +18,19 @@ from skipstone.cli.options import (
     CutBy,
     Dialect,
     Excluded,
+    Headroom,
     LakeAt,
     MaxFeatures,
     MinSupport,
     SampleRows,
     Seed,
+    SeekOption,
     SourceAt,
     SourceFormat,
     Statement,
     StorageOption,
     TableName,
+    WithColumns,
     WithSpark,
     Workloads,
     chosen_clusterings,
@@ -36,8 +39,9 @@ from skipstone.cli.options import (
 from skipstone.cli.progress import Bars
 from skipstone.cli.rendering import cell, grid, print_grid, print_json
 from skipstone.lake import BLOCK_ROWS, CHUNK_ROWS, RAW_BLOCK_ROWS, SAMPLE_ROWS, Lake, Table, open_lake
+from skipstone.layout.columns.seek import seek_profile
 from skipstone.predicate.printing import sql as sql_text
-from skipstone.relayout.advising import Advice
+from skipstone.relayout.advising import NO_CHANGE, Advice
 from skipstone.scan.explain import text as explanation
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
 from skipstone.workload.reading import Workload
@@ -115,6 +119,9 @@ def advise(
     exclude: Excluded = None,
     sample_rows: SampleRows = SAMPLE_ROWS,
     seed: Seed = 0,
+    columns: WithColumns = False,
+    headroom: Headroom = 0.0,
+    seek: SeekOption = None,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -134,6 +141,9 @@ def advise(
             exclude=tuple(exclude or ()),
             sample_rows=sample_rows,
             seed=seed,
+            columns=columns,
+            headroom=headroom,
+            profile=None if seek is None else seek_profile(seek),
             progress=bars,
         )
     if as_json:
@@ -154,6 +164,9 @@ def optimize(
     exclude: Excluded = None,
     sample_rows: SampleRows = SAMPLE_ROWS,
     seed: Seed = 0,
+    columns: WithColumns = False,
+    headroom: Headroom = 0.0,
+    seek: SeekOption = None,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -170,6 +183,9 @@ def optimize(
             exclude=tuple(exclude or ()),
             sample_rows=sample_rows,
             seed=seed,
+            columns=columns,
+            headroom=headroom,
+            profile=None if seek is None else seek_profile(seek),
             progress=bars,
         )
         done = found.optimize(advice, progress=bars)
@@ -180,9 +196,7 @@ def optimize(
     if done.version is None:
         typer.echo("Nothing was written.")
     else:
-        typer.echo(
-            f"Version {done.version}: {done.chunks:,} chunks, {done.blocks:,} blocks, laid out by {advice.chosen}."
-        )
+        typer.echo(f"Version {done.version}: {done.chunks:,} chunks, {done.blocks:,} blocks, {_what_was_done(advice)}.")
 
 
 def query(
@@ -355,6 +369,7 @@ def _plain_advice(advice: Advice) -> dict[str, Any]:
             {"filter": sql_text(one.filter), "weight": one.weight, "columns": one.columns} for one in advice.features
         ],
         "queries": [dataclasses.asdict(one) for one in advice.forecasts],
+        "columns": None if advice.columns is None else dataclasses.asdict(advice.columns),
     }
 
 
@@ -370,7 +385,13 @@ def _print_advice(advice: Advice) -> None:
     rows.append(("no layout can read less than", f"{100 * advice.lower_bound:.1f} %", "", ""))
     print_grid(grid("layout", *read, numbers=read), rows)
     for reason in advice.reasons:
-        typer.echo(f"{advice.chosen}: {reason}")
+        typer.echo(reason if reason.startswith("columns: ") else f"{advice.chosen}: {reason}")
+
+
+def _what_was_done(advice: Advice) -> str:
+    rows = [] if advice.chosen == NO_CHANGE else [f"laid out by {advice.chosen}"]
+    ordered = ["columns in another order"] if advice.columns is not None and advice.columns.advised else []
+    return ", ".join(rows + ordered)
 
 
 def _print_commit(table: Table, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from skipstone.layout.whatif import describe_blocks, matching_shares
 from skipstone.predicate.literal import Conjunction
 from skipstone.predicate.printing import sql
 from skipstone.relayout.column_design import ColumnForecast
+from skipstone.relayout.column_groups import GSOP, group_features, try_groups
 from skipstone.relayout.executor import Executor, Progress
 from skipstone.relayout.fitting import sample_rows
 from skipstone.relayout.rewriting import Design, read_whole_chunk
@@ -36,6 +37,7 @@ from skipstone.workload.query import Feature, Query
 
 __all__ = [
     "AUTO",
+    "NO_CHANGE",
     "SMALLEST_GAIN",
     "Advice",
     "Candidate",
@@ -46,7 +48,7 @@ __all__ = [
     "held_out",
 ]
 
-AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree")
+AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree", GSOP)
 """What `auto` tries, besides leaving the table as it is."""
 
 NO_CHANGE = "no change"
@@ -144,7 +146,9 @@ def advise(
     sample = _sample(snapshot, queries, wishes, table, executor, progress, rows)
     judge = _Judge.of(snapshot, judging, sample)
     trials = [
-        _try(spec, sample, features, training, judge, wishes, rows)
+        _try_groups(snapshot, sample, training, judge, wishes, rows)
+        if spec.name == GSOP
+        else _try(spec, sample, features, training, judge, wishes, rows)
         for spec in (wishes.clustering or [ClusteringSpec(one) for one in AUTO])
     ]
     return _decided(name, snapshot, rows, queries, judge, trials, wishes)
@@ -152,12 +156,12 @@ def advise(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trial:
-    spec: ClusteringSpec
-    shares: Shares
+    """What was tried: one layout by a clustering, or a scheme of several; the shares of cells and bytes read of it."""
 
-    @property
-    def name(self) -> str:
-        return self.spec.name
+    name: str
+    of: ClusteringSpec | Scheme
+    cells: Shares
+    bytes: Shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +181,11 @@ class _Judge:
         rows = max(1, sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks))
         sizes = bytes_per_row(snapshot)
         plans = [plan_scan(snapshot, query.columns, query.filter) for query in queries]
-        now = [plan.counts().cells / (rows * len(plan.read_columns)) for plan in plans]
+        counts = [plan.counts() for plan in plans]
+        now = [
+            (count.cells + count.row_ids) / (rows * len(plan.read_columns))
+            for count, plan in zip(counts, plans, strict=True)
+        ]
         return cls(
             tuple(queries),
             np.array(now),
@@ -187,13 +195,13 @@ class _Judge:
             np.array([sum(sizes.get(column, 0.0) for column in plan.read_columns) for plan in plans]),
         )
 
-    def candidate(self, name: str, shares: Shares) -> Candidate:
-        """Weigh the shares of rows by queries, and by how many cells and bytes a row is for each of them."""
+    def candidate(self, name: str, cells: Shares, bytes_: Shares) -> Candidate:
+        """Weigh the shares by queries, and by how many cells and bytes a row is for each of them."""
         return Candidate(
             name,
-            _mean(shares, self.weights),
-            _mean(shares, self.weights * self.cells),
-            _mean(shares, self.weights * self.bytes),
+            _mean(cells, self.weights),
+            _mean(cells, self.weights * self.cells),
+            _mean(bytes_, self.weights * self.bytes),
         )
 
 
@@ -258,7 +266,7 @@ def _sample(
     """Draw rows of all chunks, in proportion, with the columns that filters and clusterings look at."""
     needed = {column for query in queries for column in query.filter.columns}
     for spec in wishes.clustering:
-        needed.update(clustering(spec).columns)
+        needed.update(() if spec.name == GSOP else clustering(spec).columns)
     columns = tuple(name for name in snapshot.schema.names if name in needed) or tuple(snapshot.schema.names[:1])
     tasks = [
         _SampleTask(
@@ -292,7 +300,29 @@ def _try(
     tracked = tracked_expressions(sample.schema, [query.filter for query in training])
     block = sampled_blocks(routing.group, routing.order, rows=rows, block_rows=wishes.block_rows)
     blocks = describe_blocks(sample, true_rows(known, sample), known, block, [one.expression for one in tracked])
-    return _Trial(spec, blocks.read_shares([query.filter for query in judge.queries]))
+    shares = blocks.read_shares([query.filter for query in judge.queries])
+    return _Trial(spec.name, spec, shares, shares)
+
+
+def _try_groups(
+    snapshot: Snapshot, sample: pa.Table, training: Sequence[Query], judge: _Judge, wishes: Wishes, rows: int
+) -> _Trial:
+    """Let groups of columns have layouts of their own."""
+    features = group_features(
+        training, max_features=wishes.max_features, min_support=wishes.min_support, exclude=wishes.exclude
+    )
+    sizes = bytes_per_row(snapshot)
+    tried = try_groups(
+        sample,
+        features,
+        training,
+        judge.queries,
+        {name: sizes.get(name, 0.0) for name in snapshot.schema.names},
+        rows=rows,
+        block_rows=wishes.block_rows,
+        seed=wishes.seed,
+    )
+    return _Trial(GSOP, tried.scheme, tried.cells, tried.bytes)
 
 
 def _one_batch(sample: pa.Table) -> pa.RecordBatch:
@@ -309,15 +339,15 @@ def _decided(
     trials: Sequence[_Trial],
     wishes: Wishes,
 ) -> Advice:
-    now = judge.candidate(NO_CHANGE, judge.now)
-    candidates = [now, *(judge.candidate(trial.name, trial.shares) for trial in trials)]
+    now = judge.candidate(NO_CHANGE, judge.now, judge.now)
+    candidates = [now, *(judge.candidate(trial.name, trial.cells, trial.bytes) for trial in trials)]
     best = min(range(len(trials)), key=lambda number: candidates[number + 1].bytes)
     winner = candidates[best + 1]
     gain = 1 - winner.bytes / now.bytes if now.bytes else 0.0
     pays = gain >= SMALLEST_GAIN
     features = _mined(queries, wishes)
-    design = _design(snapshot, queries, features, trials[best].spec, wishes) if pays else None
-    chosen_shares = trials[best].shares if pays else judge.now
+    design = _design(snapshot, queries, features, trials[best].of, wishes) if pays else None
+    chosen_shares = trials[best].cells if pays else judge.now
     forecasts = tuple(
         QueryForecast(query.template, sql(query.filter), query.weight, float(before), float(after), float(least))
         for query, before, after, least in zip(judge.queries, judge.now, chosen_shares, judge.at_least, strict=True)
@@ -350,14 +380,15 @@ def _design(
     snapshot: Snapshot,
     queries: Sequence[Query],
     features: tuple[Feature, ...],
-    spec: ClusteringSpec,
+    of: ClusteringSpec | Scheme,
     wishes: Wishes,
 ) -> Design:
-    layout = _with_present_order(
-        snapshot, Layout((), tuple(range(len(features))), frozenset(snapshot.schema.names), spec)
-    )
+    if isinstance(of, ClusteringSpec):
+        every = tuple(range(len(features)))
+        layout = _with_present_order(snapshot, Layout((), every, frozenset(snapshot.schema.names), of))
+        of = Scheme((layout,), tuple(feature.filter for feature in features))
     return Design(
-        Scheme((layout,), tuple(feature.filter for feature in features)),
+        of,
         tuple(queries),
         wishes.block_rows,
         tracked_expressions(snapshot.schema, [query.filter for query in queries]),
