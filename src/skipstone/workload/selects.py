@@ -226,7 +226,12 @@ def branches_of(query: exp.Expr) -> Iterator[exp.Expr]:
 def is_output_name(column: exp.Column) -> bool:
     """Whether a bare name is an output of the query it stands in, as it may be in ORDER BY and HAVING."""
     query = column.find_ancestor(exp.Query)
-    return isinstance(query, exp.Query) and not column.table and column.name in query.named_selects
+    if not isinstance(query, exp.Query) or column.table:
+        return False
+    # `SELECT c` needs a column c: it is no name for itself, only for another item of the list.
+    item = column.parent if isinstance(column.parent, exp.Alias) else column
+    is_itself = item.parent is query and item.arg_key == "expressions" and item.alias_or_name == column.name
+    return query.named_selects.count(column.name) > is_itself
 
 
 def may_be_a_word(column: exp.Column) -> bool:
