@@ -41,7 +41,7 @@ def read_workload(
     if not _is_sql(place):
         return ReadColumns(read_queries(path, sizes))
     schema = pa.schema([(column.name, arrow_type(column.type)) for column in sizes.originals])
-    name = table or _only_table(place, dialect)
+    name = table or _only_table(place, schema, dialect)
     work = Workload.read(place, {name: schema}, dialect=dialect)
     queries = column_queries(work.queries(name))
     if not queries:
@@ -77,8 +77,9 @@ def _is_sql(path: Path) -> bool:
     return "\t" not in first.strip() and first.strip().lower().startswith(SQL_BEGINNINGS)
 
 
-def _only_table(path: Path, dialect: str) -> str:
-    mentioned = sorted(Workload.read(path, {}, dialect=dialect).others)
+def _only_table(path: Path, schema: pa.Schema, dialect: str) -> str:
+    # A table that no statement can mean has the schema here, so that all they read are others.
+    mentioned = sorted(Workload.read(path, {"(unnamed)": schema}, dialect=dialect).others)
     if len(mentioned) == 1:
         return mentioned[0]
     found = f"the statements read {listed(mentioned)}" if mentioned else "no statement reads a table"
