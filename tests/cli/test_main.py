@@ -134,7 +134,7 @@ def test_a_message_never_fills_more_than_a_screen() -> None:
 
 
 def test_every_error_has_a_code_that_is_not_success() -> None:
-    kinds = [SkipstoneError, *SkipstoneError.__subclasses__()]
+    kinds: list[type[SkipstoneError]] = [SkipstoneError, *SkipstoneError.__subclasses__()]
     assert len(kinds) > 10
     assert {exit_code(kind("x")) for kind in kinds} == {1, 2}
 

@@ -12,12 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from skipstone.lake import open_lake
+from skipstone.relayout.advising import AUTO
 from tests.cli.running import error_of, json_of, printed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS = 4000
+SHOPS = (("north", 0), ("w[e]st", 3))
+"""Two of the shops, and which of the four they are."""
 
 
 @pytest.fixture
@@ -93,9 +96,8 @@ def test_advice_compares_layouts_and_writes_nothing(lake: Path, workload: Path) 
     said = printed("advise", lake, "sales", "-w", workload, "--block-rows", 100).splitlines()
     assert said[0].split() == ["layout", "rows", "read", "cells", "read", "bytes", "read"]
     names = [line.split("  ")[0].strip() for line in said[2:-1]]
-    assert names == [
-        "no change", "sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree", "no layout can read less than",
-    ]  # fmt: skip
+    assert (names[0], names[-1]) == ("no change", "no layout can read less than")
+    assert set(AUTO) <= set(names)
     assert "of the bytes, the present layout 100.0 %, on 2 queries that were kept from the search" in said[-1]
     assert open_lake(lake).table("sales").snapshot().version == 1
 
@@ -158,7 +160,8 @@ def test_restore_and_vacuum_go_back_and_clean_up(lake: Path, source: Path) -> No
     deleted = json_of("vacuum", lake, "sales", *short, "--delete")
     assert deleted["files"] == would[:-1]
     assert not deleted["dry_run"]
-    assert printed("vacuum", lake, "sales", *short, "--delete").endswith("0 files, 0 bytes deleted\n")
+    left = json_of("vacuum", lake, "sales", *short, "--delete")["files"]
+    assert not [path for path in left if path.startswith("data/")], "the first vacuum has deleted all rows not in use"
     assert open_lake(lake).table("sales").scan().count() == ROWS
 
 
@@ -231,15 +234,15 @@ def test_a_query_runs_in_spark_and_says_what_it_read(lake: Path, workload: Path,
         "GROUP BY shop ORDER BY shop"
     )
     lines = printed("query", lake, statement).splitlines()
+    found = {shop: [n for n in range(ROWS) if n * 7 % 4 == place and n * 37 % 1000 > 950] for shop, place in SHOPS}
     assert [line.split() for line in (lines[0], *lines[2:4])] == [
         ["shop", "n", "n"],
-        ["north", "49", "3999"],
-        ["w[e]st", "49", "3979"],
+        *([shop, str(len(ids)), str(max(ids))] for shop, ids in found.items()),
     ]
     assert lines[-1].startswith("sales: read ")
-    found = json_of("query", lake, "SELECT id, NULL AS nothing FROM sales WHERE id < 3 ORDER BY id", "--limit", 2)
-    assert found["rows"] == [{"id": 0, "nothing": None}, {"id": 1, "nothing": None}]
-    assert found["scans"][0]["table"] == "sales"
+    document = json_of("query", lake, "SELECT id, NULL AS nothing FROM sales WHERE id < 3 ORDER BY id", "--limit", 2)
+    assert document["rows"] == [{"id": 0, "nothing": None}, {"id": 1, "nothing": None}]
+    assert document["scans"][0]["table"] == "sales"
     code, error = error_of("query", lake, "SELECT shopp FROM sales")
     assert code == 2
     assert error.startswith("InvalidQuery: sql: Spark does not accept this. [UNRESOLVED_COLUMN")
