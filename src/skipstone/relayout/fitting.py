@@ -15,7 +15,10 @@ from skipstone.layout.clustering import clustering
 from skipstone.layout.clustering.routing import ClusteringProblem, Router
 from skipstone.layout.scheme import Layout, Scheme
 from skipstone.predicate.evaluation import Evaluator
+from skipstone.predicate.implication import implication_matrix
 from skipstone.predicate.literal import Conjunction
+from skipstone.predicate.parsing import parse_filter
+from skipstone.predicate.printing import sql
 from skipstone.relayout.buckets import BucketPlan, plan_buckets
 from skipstone.relayout.splitting import feature_bits, needs_rest
 from skipstone.scan.plan import ChunkRead, LayoutRead
@@ -74,11 +77,14 @@ def fit_chunk(task: FitTask) -> ChunkFit:
     return ChunkFit(task.chunk, task.rows, layouts)
 
 
-def with_used_features(scheme: Scheme, fits: Sequence[ChunkFit]) -> Scheme:
-    """Add to a scheme's features the predicates by which its chunks were cut, so that blocks can be skipped by them."""
+def with_used_features(scheme: Scheme, fits: Sequence[ChunkFit], schema: pa.Schema) -> Scheme:
+    """Add to a scheme's features the predicates by which its chunks were cut, so that blocks can be skipped by them.
+
+    A feature is kept as text; one that would not be read back as it was meant is of no use.
+    """
     used = dict.fromkeys(itertools.chain.from_iterable(layout.used for fit in fits for layout in fit.layouts))
     known = set(scheme.features)
-    extra = [conjunction for conjunction in used if conjunction not in known]
+    extra = [one for one in used if one not in known and parse_filter(sql(one), schema) == one]
     return replace(scheme, features=(*scheme.features, *extra[: max(0, MOST_FEATURES - len(scheme.features))]))
 
 
@@ -143,12 +149,25 @@ def _fit_layout(task: FitTask, layout: Layout, sample: pa.RecordBatch, bits: Bit
     rows = pa.table(sample.filter(pa.array(inside)))
     problem = ClusteringProblem(
         features=tuple(Feature(task.scheme.features[number]) for number in layout.features),
-        queries=task.queries,
+        queries=_readers(layout, task),
         rows=max(1, round(task.rows * share)),
         block_rows=task.block_rows,
         seed=task.seed,
+        bounded=frozenset(layout.columns) if len(task.scheme.layouts) > 1 else None,
     )
     router = clustering(layout.clustering).fit(rows, problem)
     routing = router.route(sample.filter(pa.array(inside)), local[inside])
     plan = plan_buckets(routing.group, routing.order, rows=problem.rows, bucket_rows=task.bucket_rows)
     return LayoutFit(router, plan, router.used, round(task.rows * (1 - share)))
+
+
+def _readers(layout: Layout, task: FitTask) -> tuple[Query, ...]:
+    """The queries that a layout is clustered for: those that read a column of it; where it holds replicas alone, of
+    those the ones that one of its features subsumes, because others may not use it."""
+    columns = set(layout.columns)
+    readers = tuple(query for query in task.queries if not columns.isdisjoint(query.columns))
+    if layout.holds_all_rows or not readers:
+        return readers
+    local = [task.scheme.features[number] for number in layout.features]
+    served = implication_matrix([query.filter for query in readers], local)
+    return tuple(query for query, by in zip(readers, served, strict=True) if by.any())

@@ -96,7 +96,7 @@ def rewrite_chunks(
         for chunk in chunks
     ]
     fits = executor.map(fit_chunk, tasks, stage="fit", progress=progress)
-    scheme = with_used_features(design.scheme, fits)
+    scheme = with_used_features(design.scheme, fits, snapshot.schema)
     rewritten: list[NewChunk] = []
     for turn in _turns(fits, snapshot):
         rewritten += _rewrite_turn(turn, sources, scheme, snapshot, design, table, executor, progress, notes)

@@ -109,7 +109,11 @@ def conditions_of(
             for bound in bounds_of(predicate):
                 bounds.note(place, bound, merged[filter_])
     for place, predicate_ in bounds.needs():
-        asked[place].add(Conjunction((predicate_,)))
+        if bounded is None or predicate_.columns <= bounded:
+            asked[place].add(Conjunction((predicate_,)))
+        else:
+            # It will be kept as a feature, and features are written in the normal form.
+            asked[place].add(conjunction((predicate_,)))
     stored = set(found)
     if bounded is not None:
         stored |= {condition for of_query in asked for condition in of_query if not condition.columns <= bounded}

@@ -37,6 +37,8 @@ CHOOSERS = 4
 """Of a group's queries every so many-th different one chooses, and is not learnt from."""
 
 MOST_CHOOSERS = 100
+MOST_LEARNT = 300
+"""More queries hardly change a clustering of one group, and take their time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,4 +131,10 @@ def _dealt(readers: Sequence[Query]) -> tuple[tuple[Query, ...], tuple[Query, ..
         (choosers if counts[template] % CHOOSERS == 0 else learnt).append(query)
     if not choosers or not learnt:
         return tuple(readers), tuple(readers)
-    return tuple(learnt), tuple(choosers[:: -(-len(choosers) // MOST_CHOOSERS)])
+    return _thinned(learnt, MOST_LEARNT), _thinned(choosers, MOST_CHOOSERS)
+
+
+def _thinned(queries: Sequence[Query], most: int) -> tuple[Query, ...]:
+    """Take every so many-th, each for those that are left out."""
+    step = -(-len(queries) // most)
+    return tuple(replace(query, weight=query.weight * step) for query in queries[::step])
