@@ -40,11 +40,15 @@ MODULES = (
     "bench.experiments.sop",
     "bench.experiments.clustering_speed",
     "bench.experiments.fragment_skipper",
+    "bench.experiments.layout_cost",
     "bench.experiments.engines",
     "bench.experiments.other_workloads",
     "bench.experiments.reading",
+    "bench.experiments.workload_speed",
     "bench.experiments.planning",
     "bench.experiments.walltime",
+    "bench.experiments.wide_reads",
+    "bench.experiments.columns",
 )
 """Modules with a tuple `EXPERIMENTS`, in the order in which they are listed."""
 
