@@ -33,7 +33,7 @@ from skipstone.workload.query import Query
 from tests.relayout.test_random_schemes import bag, by_duckdb
 from tests.relayout.worlds import SCHEMA, random_condition, random_features, random_scheme, random_table
 
-SCHEMES = int(os.environ.get("SKIPSTONE_CASES", "2400")) // 150
+SCHEMES = int(os.environ.get("SKIPSTONE_CASES", "2400")) // 240
 QUERIES = 12
 
 
