@@ -240,8 +240,12 @@ def test_a_query_runs_in_spark_and_says_what_it_read(lake: Path, workload: Path,
         *([shop, str(len(ids)), str(max(ids))] for shop, ids in found.items()),
     ]
     assert lines[-1].startswith("sales: read ")
-    document = json_of("query", lake, "SELECT id, NULL AS nothing FROM sales WHERE id < 3 ORDER BY id", "--limit", 2)
-    assert document["rows"] == [{"id": 0, "nothing": None}, {"id": 1, "nothing": None}]
+    assert error_of("query", lake, statement, "--json") == (
+        2,
+        "InvalidInput: the result has several columns of one name: n; tell them apart with AS",
+    )
+    document = json_of("query", lake, "SELECT id, double('NaN') AS f FROM sales WHERE id < 3 ORDER BY id", "--limit", 2)
+    assert document["rows"] == [{"id": 0, "f": "NaN"}, {"id": 1, "f": "NaN"}]
     assert document["scans"][0]["table"] == "sales"
     code, error = error_of("query", lake, "SELECT shopp FROM sales")
     assert code == 2

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
+import numbers
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import typer
@@ -22,16 +25,35 @@ WIDTH_OF_FILES = 120
 
 
 def print_json(value: object) -> None:
-    """Print one JSON document."""
-    json.dump(value, sys.stdout, indent=2, default=_plain)
+    """Print one JSON document. What JSON has no numbers or letters for is written as Spark's `to_json` does."""
+    json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, (frozenset, set)):
-        return sorted(value)
+    """Reduce a value to what JSON can say.
+
+    >>> import decimal
+    >>> _plain({"n": (float("nan"), decimal.Decimal("1.50")), "b": b"ab", "s": frozenset({"y", "x"})})
+    {'n': ['NaN', '1.50'], 'b': 'YWI=', 's': ['x', 'y']}
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case numbers.Integral():  # numpy's
+            return int(value)
+        case float():
+            return value if math.isfinite(value) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+        case datetime():
+            return value.isoformat()
+        case bytes():
+            return base64.b64encode(value).decode()
+        case Mapping():
+            return {str(name): _plain(one) for name, one in value.items()}
+        case frozenset() | set():
+            return sorted((_plain(one) for one in value), key=str)
+        case list() | tuple():
+            return [_plain(one) for one in value]
     return str(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any
@@ -38,6 +39,7 @@ from skipstone.cli.options import (
 )
 from skipstone.cli.progress import Bars
 from skipstone.cli.rendering import cell, grid, print_grid, print_json
+from skipstone.errors import InvalidInput, listed
 from skipstone.lake import BLOCK_ROWS, CHUNK_ROWS, RAW_BLOCK_ROWS, SAMPLE_ROWS, Lake, Table, open_lake
 from skipstone.layout.columns.seek import seek_profile
 from skipstone.predicate.printing import sql as sql_text
@@ -214,6 +216,9 @@ def query(
     with spark_failures_as_ours("query"):
         rows: pa.Table = frame.limit(limit).toArrow()
     if as_json:
+        twice = [name for name, count in Counter(rows.schema.names).items() if count > 1]
+        if twice:
+            raise InvalidInput(f"the result has several columns of one name: {listed(twice)}; tell them apart with AS")
         print_json({"rows": rows.to_pylist(), "scans": [dataclasses.asdict(one) for one in opened.last_scan]})
         return
     # By position, because two columns of a result may have one name.
