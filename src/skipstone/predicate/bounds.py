@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from skipstone.predicate.bounds_columns import BoundsTable, Columns
+from skipstone.predicate.bounds_columns import BoundsTable, Columns, SomeBlocks
+from skipstone.predicate.bounds_spans import Mask
 from skipstone.predicate.expression import Call, Cast, Column, Constant, Element, Expression, Field, Scalar
 from skipstone.predicate.implication_premise import premise_of
 from skipstone.predicate.implication_terms import BOTH_NULL, EQUAL, GREATER, LESS, ONE_NULL, Condition, Subject
@@ -54,6 +54,9 @@ class BlockStatistics(Protocol):
 
 Alternative = tuple[Condition, ...]
 """Conditions that one row must meet together."""
+
+FEW = 0.5
+"""Where less than this share of the blocks is still open, picking those out costs less than asking all."""
 
 
 def may_match(c: Conjunction | Predicate, statistics: BlockStatistics) -> bool:
@@ -100,18 +103,25 @@ class MaskPlan:
             for alternatives in self.requirements
         )
 
-    def mask(self, table: BoundsTable) -> npt.NDArray[np.bool_]:
-        """For each block whether it may hold a row that satisfies the filter."""
+    def mask(self, table: BoundsTable, among: Mask | None = None) -> Mask:
+        """For each block whether it may hold a row that satisfies the filter; only blocks `among` those are asked.
+
+        The others are False. Each requirement is asked of the blocks that are still open after those before it.
+        """
         rows = np.asarray(table.rows, dtype=np.int64)
         if self.is_impossible:
             return np.zeros(len(rows), dtype=np.bool_)
-        columns = Columns(table, rows)
-        mask = np.ones(len(rows), dtype=np.bool_)
+        left = np.ones(len(rows), dtype=np.bool_) if among is None else among.copy()
+        columns, places = Columns(table, rows), np.arange(len(rows))
         for alternatives in self.requirements:
             # An alternative of which nothing is known is always open, and then so is the whole requirement.
-            if all(any(columns.knows(condition.subject) for condition in one) for one in alternatives):
-                mask &= functools.reduce(np.logical_or, (_together(columns, one) for one in alternatives))
-        return mask
+            if not all(any(columns.knows(condition.subject) for condition in one) for one in alternatives):
+                continue
+            if np.count_nonzero(left) < len(places) * FEW:
+                places = np.flatnonzero(left)
+                columns = Columns(SomeBlocks(table, places), rows[places])
+            left[places] &= functools.reduce(np.logical_or, (_together(columns, one) for one in alternatives))
+        return left
 
 
 @functools.lru_cache(maxsize=4096)
@@ -141,7 +151,7 @@ def prepare(c: Conjunction | Predicate) -> MaskPlan:
     return MaskPlan(tuple(requirements))
 
 
-def _together(columns: Columns, alternative: Alternative) -> npt.NDArray[np.bool_]:
+def _together(columns: Columns, alternative: Alternative) -> Mask:
     return functools.reduce(np.logical_and, (columns.meets(c) for c in alternative if columns.knows(c.subject)))
 
 

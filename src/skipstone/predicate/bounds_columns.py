@@ -17,7 +17,7 @@ from skipstone.predicate.implication_theories import comparable
 from skipstone.predicate.intervals import Domain, Family, ValueSet, double_rank
 from skipstone.predicate.printing import sql
 
-__all__ = ["BoundsTable", "ColumnBounds", "Columns"]
+__all__ = ["BoundsTable", "ColumnBounds", "Columns", "SomeBlocks"]
 
 
 class ColumnBounds(Protocol):
@@ -45,6 +45,48 @@ class BoundsTable(Protocol):
 
     def bounds(self, text: str, /) -> ColumnBounds | None:
         """What is known of the expression with this canonical text, None where nothing is."""
+
+
+class SomeBlocks:
+    """What is known of some of the blocks of a table, by their places in it."""
+
+    def __init__(self, table: BoundsTable, places: npt.NDArray[np.int64]) -> None:
+        self._table = table
+        self._places = places
+
+    @property
+    def rows(self) -> npt.NDArray[Any]:
+        """The number of rows of each of these blocks."""
+        return np.asarray(self._table.rows)[self._places]
+
+    def bounds(self, text: str, /) -> ColumnBounds | None:
+        """What is known of an expression in these blocks."""
+        known = self._table.bounds(text)
+        return None if known is None else _SomeBounds(known, pa.array(self._places))
+
+
+class _SomeBounds:
+    """The bounds of an expression in some blocks, each picked out when it is asked for."""
+
+    def __init__(self, known: ColumnBounds, places: pa.Array) -> None:
+        self._known = known
+        self._places = places
+
+    @functools.cached_property
+    def minimum(self) -> Any:
+        return self._known.minimum.take(self._places)
+
+    @functools.cached_property
+    def maximum(self) -> Any:
+        return self._known.maximum.take(self._places)
+
+    @functools.cached_property
+    def null_count(self) -> Any:
+        return self._known.null_count.take(self._places)
+
+    @functools.cached_property
+    def nan_count(self) -> Any:
+        return self._known.nan_count.take(self._places)
 
 
 class Columns:

@@ -128,7 +128,7 @@ class BlockSetPlan:
     by_features: Mask = field(repr=False)
     """Blocks that the features leave to be read."""
     by_bounds: Mask = field(repr=False)
-    """Blocks that the bounds leave to be read."""
+    """Blocks that features and bounds leave to be read; bounds are asked only of what the features leave."""
     read: Mask = field(repr=False)
     """Blocks that are read: left by both, in a layout of the chunk's path, of a chunk that can have a match."""
     paths: tuple[Path, ...] = field(repr=False)
@@ -309,9 +309,9 @@ def _plan_block_set(
     subsuming = _subsuming(scheme, condition) if skipping.features else ()
     by_features = feature_mask(blocks.vectors, subsuming) if subsuming else np.ones(len(blocks), np.bool_)
     by_bounds = (
-        prepare(condition).mask(blocks) if skipping.bounds and condition.predicates else np.ones(len(blocks), np.bool_)
+        prepare(condition).mask(blocks, by_features) if skipping.bounds and condition.predicates else by_features
     )
-    left = by_features & by_bounds & inside
+    left = by_bounds & inside
     if len(scheme.layouts) == 1:
         chosen: Path = dict.fromkeys(columns, 0)
         return BlockSetPlan(
