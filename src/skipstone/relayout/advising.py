@@ -48,8 +48,9 @@ __all__ = [
     "held_out",
 ]
 
-AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree", GSOP)
-"""What `auto` tries, besides leaving the table as it is."""
+AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree")
+"""What `auto` tries, besides leaving the table as it is. Groups of columns must be asked for by name: a table that has
+them is read by Skipstone alone."""
 
 NO_CHANGE = "no change"
 
