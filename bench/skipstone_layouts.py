@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,8 +19,10 @@ from bench.query import Query
 from bench.skipping import Scanner, data_files, requests_of
 from skipstone.catalog.values import Snapshot
 from skipstone.lake import Lake, Table
-from skipstone.layout.scheme import ClusteringSpec
+from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
 from skipstone.relayout.advising import NO_CHANGE, Advice
+from skipstone.relayout.rewriting import Design
+from skipstone.relayout.tracking import tracked_expressions
 from skipstone.scan.plan import plan_scan
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
 from skipstone.workload.query import Query as Asked
@@ -115,13 +117,23 @@ class SkipstoneTable:
         max_features: int = DEFAULT_MAX_FEATURES,
         min_support: float = DEFAULT_MIN_SUPPORT,
     ) -> LaidOut:
-        """Advise, write, and go back to the raw table; the layout stays readable as a snapshot."""
-        spec = clustering if isinstance(clustering, str) else [clustering]
+        """Advise, write, and go back to the raw table; the layout stays readable as a snapshot.
+
+        A clustering that was asked for by name is written even where the advice is to change nothing: a comparison
+        needs those that lose. `auto` is taken at its word.
+        """
+        spec = ClusteringSpec(clustering) if isinstance(clustering, str) else clustering
         started = time.perf_counter()
         advice = self.table.advise(
-            self.work, clustering=spec, block_rows=block_rows, max_features=max_features, min_support=min_support
+            self.work,
+            clustering="auto" if clustering == "auto" else [spec],
+            block_rows=block_rows,
+            max_features=max_features,
+            min_support=min_support,
         )
         advised = time.perf_counter()
+        if advice.design is None and clustering != "auto":
+            advice = self._insisted(advice, spec, block_rows)
         done = self.table.optimize(advice)
         written = time.perf_counter()
         snapshot = self.table.snapshot()
@@ -129,6 +141,16 @@ class SkipstoneTable:
             self.table.restore(self.raw.version)
         what = f"{sentence}: {advice.chosen}" if clustering == "auto" or advice.chosen == NO_CHANGE else sentence
         return LaidOut(name, what, snapshot, advice, advised - started, written - advised)
+
+    def _insisted(self, advice: Advice, spec: ClusteringSpec, block_rows: int) -> Advice:
+        """Return the advice with the design that was declined."""
+        columns = tuple(self.table.schema.names)
+        features = tuple(feature.filter for feature in advice.features)
+        layout = Layout(columns, tuple(range(len(features))), frozenset(columns), spec)
+        queries = self.work.queries(self.table.name)
+        tracked = tracked_expressions(self.table.schema, [query.filter for query in queries])
+        design = Design(Scheme((layout,), features), queries, block_rows, tracked)
+        return replace(advice, chosen=spec.name, design=design)
 
     def counts(self, laid: LaidOut, scanner: Scanner) -> tuple[ScanCounts, ...]:
         """Count what each query of the scanner reads of a layout, beside the least that any layout could read."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -122,12 +123,12 @@ def _timed(table: SkipstoneTable, laid: Sequence[LaidOut], queries: Sequence[Que
         for number, query in enumerate(queries)
     }
 
-    def answer(task: str, version: int) -> tuple[int, object]:
+    def answer(version: int, task: str) -> tuple[int, object]:
         scan = table.table.scan(["l_extendedprice"], wheres[task], dialect="duckdb", version=version)
         rows = scan.to_arrow()
         return rows.num_rows, pc.sum(rows["l_extendedprice"]).as_py()
 
-    subjects = {one.name: (lambda task, v=one.snapshot.version: answer(task, v)) for one in laid}  # type: ignore[misc]
+    subjects = {one.name: partial(answer, one.snapshot.version) for one in laid}
     for task in wheres:
         answers = {subject(task) for subject in subjects.values()}
         if len(answers) != 1:
