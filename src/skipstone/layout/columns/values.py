@@ -178,16 +178,6 @@ class ColumnQuery:
         return f'query "{self.name}"' if self.name else "a query"
 
 
-def check_known(queries: Iterable[ColumnQuery], sizes: ColumnSizes) -> None:
-    """Raise for the first column that a query reads and the table does not have."""
-    names = [column.name for column in sizes.originals]
-    known = set(names)
-    for query in queries:
-        for column in query.columns:
-            if column not in known:
-                raise ColumnNotFound.among(column, names, where="the schema")
-
-
 def copy_names(sources: Sequence[str], taken: Iterable[str]) -> tuple[str, ...]:
     """Name the duplicates of these columns, in this sequence, apart from every name in use.
 
