@@ -82,6 +82,9 @@ class ObjectStore:
             scheme="http",
             endpoint_override=self._address,
             allow_bucket_creation=True,
+            # A busy machine keeps a request waiting; that must show in the time, and not end the measurement.
+            request_timeout=300,
+            connect_timeout=60,
         )
 
     def counted(self) -> Requests:

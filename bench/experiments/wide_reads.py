@@ -36,10 +36,11 @@ from skipstone.store.reordering import apply_order
 ROWS = 64
 """Rows of a row group: with few, a value is as wide as it takes to make the chunk as large as it should be."""
 
-FILE_GROUPS = 4
 GROUPS = 24
-"""Row groups of the table on disk: 24 of 44 MB are a gigabyte. The object store has the first file alone, because moto
-copies an object for every request to it."""
+"""Row groups of the table, each a file: 24 of 44 MB are a gigabyte."""
+
+STORE_GROUPS = 2
+"""Of these, so many are on the object store as well. moto copies an object for every request to it, which takes long."""
 
 HEADROOM = 0.05
 SEARCH_MOVES = 20_000
@@ -101,22 +102,19 @@ def write_table(sizes: ColumnSizes, groups: int, seed: int, directory: Path) -> 
         [pa.field(c.name, pa.binary(width), nullable=False) for c, width in zip(sizes.columns, widths, strict=True)]
     )
     rng = np.random.default_rng(seed)
-    for first in range(0, groups, FILE_GROUPS):
-        path = directory / f"{first // FILE_GROUPS:03}.parquet"
-        with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False, write_statistics=False) as file:
-            for _ in range(first, min(first + FILE_GROUPS, groups)):
-                columns = [
-                    pa.FixedSizeBinaryArray.from_buffers(
-                        pa.binary(width), ROWS, [None, pa.py_buffer(rng.bytes(width * ROWS))]
-                    )
-                    for width in widths
-                ]
-                file.write_table(pa.Table.from_arrays(columns, schema=schema))
+    for number in range(groups):
+        columns = [
+            pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), ROWS, [None, pa.py_buffer(rng.bytes(width * ROWS))])
+            for width in widths
+        ]
+        rows = pa.Table.from_arrays(columns, schema=schema)
+        path = directory / f"{number:03}.parquet"
+        pq.write_table(rows, path, compression="none", use_dictionary=False, write_statistics=False)
 
 
 def subjects(plan: Plan, seed: int) -> list[Subject]:
     """Store the table in every order that is compared."""
-    recipe = {"from": plan.source, "columns": len(plan.sizes.columns), "groups": plan.groups, "seed": seed}
+    recipe = {"from": plan.source, "columns": len(plan.sizes.columns), "files": plan.groups, "seed": seed}
     default = cached("wide", recipe, lambda place: write_table(plan.sizes, plan.groups, seed, place))
     found = [_subject("default order", plan.sizes.layout, plan, seek_profile("power"), default)]
     wanted = (
@@ -224,22 +222,25 @@ def _forget(subject: Subject) -> None:
 
 
 def from_store(found: Sequence[Subject], queries: Sequence[ColumnQuery]) -> Table:
-    """Read the first file of each subject from an object store that counts its requests."""
+    """Read the first files of each subject from an object store that counts its requests."""
     lines: list[tuple[tuple[str, str], dict[str, float]]] = []
     with ObjectStore(FIRST_BYTE_MILLISECONDS) as store:
         filesystem = store.filesystem()
-        keys = {subject.name: f"{BUCKET}/{number}.parquet" for number, subject in enumerate(found)}
-        for subject in found:
-            with filesystem.open_output_stream(keys[subject.name]) as sink:
-                sink.write(subject.files[0].read_bytes())
+        keys: dict[str, list[str]] = {}
+        for number, subject in enumerate(found):
+            for file in subject.files[:STORE_GROUPS]:
+                keys.setdefault(subject.name, []).append(f"{BUCKET}/{number}-{file.name}")
+                with filesystem.open_output_stream(keys[subject.name][-1]) as sink:
+                    sink.write(file.read_bytes())
         for gap in (PYARROW_GAP, OBJECT_STORE.gap_bytes):
-            fragments = {name: _fragment(filesystem, key, gap) for name, key in keys.items()}
+            fragments = {name: [_fragment(filesystem, key, gap) for key in of] for name, of in keys.items()}
             store.counted()
             asked: dict[str, list[tuple[Requests, float]]] = {subject.name: [] for subject in found}
             for turn, query in enumerate(queries):
                 for subject in [*found[turn % len(found) :], *found[: turn % len(found)]]:
                     started = time.perf_counter()
-                    fragments[subject.name].to_table(columns=subject.stored(query))
+                    for fragment in fragments[subject.name]:
+                        fragment.to_table(columns=subject.stored(query))
                     asked[subject.name].append((store.counted(), time.perf_counter() - started))
             lines += [((_size(gap), name), _store_values(answers)) for name, answers in asked.items()]
     return table_of("store", "From an object store", ("gaps read through", "stored as"), lines)
@@ -291,7 +292,7 @@ def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
         settings=(
             ("columns", str(len(plan.sizes.columns))),
             ("column sizes and queries", plan.source),
-            ("row groups", f"{plan.groups} on disk, {min(plan.groups, FILE_GROUPS)} on the object store"),
+            ("row groups", f"{plan.groups} on disk, {min(plan.groups, STORE_GROUPS)} on the object store"),
             ("queries", f"{plan.sample} and {plan.store_sample} of {len(plan.queries)}, drawn by weight"),
             ("first byte", f"{FIRST_BYTE_MILLISECONDS:g} ms, added by the server that counts"),
             ("modelled cost", f"first bytes one after the other, and {MEGABYTES_PER_SECOND:g} MB/s"),
