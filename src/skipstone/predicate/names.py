@@ -40,7 +40,7 @@ class Names:
             found = self._path(parts[first:])
             if found is not None:
                 return found
-        raise ColumnNotFound.among(self._blame(parts), self.available, where=where)
+        raise self._not_found(parts, where)
 
     def _path(self, parts: Sequence[str]) -> Expression | None:
         columns = self._by_name.get(self._fold(parts[0]))
@@ -63,6 +63,14 @@ class Names:
             raise InvalidQuery(f'"{name}" may be any of {len(matching)} fields whose names differ only in case')
         return Field(base, matching[0].name, matching[0].type) if matching else None
 
-    def _blame(self, parts: Sequence[str]) -> str:
-        """The part of a path that a message should name: the whole path where its column exists, else the column."""
-        return ".".join(parts) if self._fold(parts[0]) in self._by_name else parts[-1]
+    def _not_found(self, parts: Sequence[str], where: str) -> ColumnNotFound:
+        """Blame the part of a path that is not there: a field of a struct that is, or the column."""
+        for last in range(len(parts) - 1, 0, -1):
+            base = self._path(parts[:last])
+            if base is not None and pa.types.is_struct(base.type):
+                path = ".".join(parts[:last])
+                return ColumnNotFound.among(
+                    f"{path}.{parts[last]}", [f"{path}.{field.name}" for field in base.type], where=where
+                )
+        name = ".".join(parts) if self._fold(parts[0]) in self._by_name else parts[-1]
+        return ColumnNotFound.among(name, self.available, where=where)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import SqlglotError, TokenError
 
 from skipstone.errors import InvalidQuery
 from skipstone.predicate.binding import bind
 from skipstone.predicate.dialects import dialect_named
 from skipstone.predicate.literal import Conjunction
 
-__all__ = ["dialect_named", "parse_condition", "parse_filter", "what_was_found"]
+__all__ = ["NO_WORDS", "dialect_named", "parse_condition", "parse_filter", "what_was_found"]
 
 
 def parse_filter(
@@ -69,6 +69,8 @@ _CONDITION_ONLY = {"expressions", "where", "kind"}
 
 def _explained(problem: SqlglotError, text: str) -> InvalidQuery:
     """Say in our words what sqlglot found, and point at the beginning of the word where it did."""
+    if isinstance(problem, TokenError):
+        return InvalidQuery.at(NO_WORDS, sql=text, line=None, column=None)
     errors = getattr(problem, "errors", None)
     if not errors or errors[0].get("line") is None:
         return InvalidQuery.at(f"cannot read the condition: {problem}", sql=text, line=None, column=None)
@@ -78,6 +80,10 @@ def _explained(problem: SqlglotError, text: str) -> InvalidQuery:
     if line < 1:
         return InvalidQuery.at("expected a condition", sql=text, line=1, column=1)
     return InvalidQuery.at(what_was_found(first), sql=text, line=line, column=max(end - len(found) + 1, 1))
+
+
+NO_WORDS: Final = "cannot tell the words apart; a quote or a comment may not be closed"
+"""What is said of a text that does not even fall into words: sqlglot gives no place then."""
 
 
 def what_was_found(error: Mapping[str, Any]) -> str:

@@ -21,14 +21,14 @@ from typing import Generic, TypeVar, cast
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 
 from skipstone.errors import ColumnNotFound, SkipstoneError
 from skipstone.predicate.binding import bind
 from skipstone.predicate.literal import Conjunction, Predicate
 from skipstone.predicate.normalising import conjunction
 from skipstone.predicate.opaque import depends_on_more_than_the_row
-from skipstone.predicate.parsing import dialect_named, what_was_found
+from skipstone.predicate.parsing import NO_WORDS, dialect_named, what_was_found
 from skipstone.workload.conditions import has_unfilled_template, shortened
 from skipstone.workload.pushdown import Reference, references
 from skipstone.workload.query import Request
@@ -443,6 +443,8 @@ def _problem(failure: Exception, sql: str) -> Statement:
     if isinstance(failure, ParseError) and failure.errors:
         first = failure.errors[0]
         return Statement(problem=what_was_found(first), line=first.get("line"), column=first.get("col"))
+    if isinstance(failure, TokenError):
+        return Statement(problem=NO_WORDS)
     if isinstance(failure, RecursionError):
         return Statement(problem=f"nested too deeply to be read ({len(sql):,} characters)")
     lines: Iterable[str] = (line.strip() for line in str(failure).splitlines())
