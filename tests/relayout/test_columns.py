@@ -21,8 +21,10 @@ import skipstone.store.writer as writer
 from skipstone.catalog.values import Blocks, Change
 from skipstone.errors import InvalidInput, VerificationFailed
 from skipstone.lake import Table, open_lake
+from skipstone.layout.columns.seek import PowerSeek
 from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
 from skipstone.predicate.parsing import parse_filter
+from skipstone.relayout.column_design import ColumnWishes, arranged, column_cost
 from skipstone.relayout.executor import LocalExecutor, Silent
 from skipstone.relayout.rewriting import Design, rewrite_chunks
 from skipstone.relayout.tracking import tracked_expressions
@@ -403,3 +405,25 @@ def test_a_rewrite_for_the_rows_keeps_the_order(tmp_path: Path) -> None:
     assert advice.columns is None
     assert table.optimize(advice).blocks >= 10
     assert orders(table) == before
+
+
+def test_every_layout_has_an_order_for_what_is_read_from_it() -> None:
+    """c0, c3 and c6 come from one layout and c1, c4 and c7 from the other, a query's filter included."""
+    names = [f"c{number}" for number in range(9)]
+    parts = (tuple(names[::2]), tuple(names[1::2]))
+    scheme = Scheme(tuple(Layout(part, masters=frozenset(part)) for part in parts))
+    schema = pa.schema([(name, pa.int64()) for name in names])
+    queries = [
+        Query(("c0", "c1", "c6"), parse_filter("c7 > 1", schema)),
+        Query(("c2", "c8"), parse_filter("c3 > 1", schema), 2.0),
+    ]
+    sizes = dict.fromkeys(names, 1e6)
+    made = arranged(scheme, queries, sizes, ColumnWishes(seed=1))
+    for layout, part, together in zip(made.layouts, parts, (("c0", "c6"), ("c1", "c7")), strict=True):
+        assert sorted(layout.columns) == sorted(part)
+        first, last = sorted(layout.columns.index(name) for name in together)
+        assert last == first + 1
+    seek = 0.005 * 1e6**0.5
+    # Apart: two columns lie between c0 and c6, and two between c1 and c7; two between c2 and c8, twice.
+    assert column_cost(scheme, queries, sizes, PowerSeek()) == pytest.approx(4 * seek * 2**0.5 / 3)
+    assert column_cost(made, queries, sizes, PowerSeek()) == 0.0
