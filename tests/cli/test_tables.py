@@ -13,7 +13,7 @@ import pytest
 
 from skipstone.lake import open_lake
 from skipstone.relayout.advising import AUTO
-from tests.cli.running import error_of, json_of, printed
+from tests.cli.running import error_of, json_of, printed, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -254,3 +254,15 @@ def test_a_query_runs_in_spark_and_says_what_it_read(lake: Path, workload: Path,
     code, error = error_of("query", lake, "SELECT raise_error('too bad') FROM sales")
     assert (code, error) == (1, "ExecutionFailed: query: Spark failed. [USER_RAISED_EXCEPTION] too bad")
     assert json.loads(printed("show", lake, "--json"))[0]["version"] == 2
+
+
+def test_verbose_says_what_is_done_and_very_verbose_why(tmp_path: Path, source: Path, workload: Path) -> None:
+    lake = tmp_path / "lake"
+    code, out, err = run("-v", "create", lake, "sales", source)
+    assert code == 0
+    assert "sales is at version 1" in out
+    assert f"{lake}/sales: version 1 is a commit of create: 1 chunks added, 0 replaced, 0 removed" in err
+    *_, why = run("-vv", "advise", lake, "sales", "-w", workload, "--clustering", "sort(column=shop)")
+    assert "sales: no change reads 100.0 % of the bytes, 100.0 % of the rows" in why
+    assert "8 statements read, 0 of them not understood" in why
+    assert not run("advise", lake, "sales", "-w", workload, "--clustering", "sort(column=shop)")[2]

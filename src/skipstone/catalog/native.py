@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import logging
 import posixpath
 import threading
 import time
@@ -57,6 +58,8 @@ from skipstone.errors import (
 from skipstone.layout.scheme import Scheme
 
 __all__ = ["NativeCatalog"]
+
+_LOG = logging.getLogger(__name__)
 
 ATTEMPTS = 50
 """A commit gives up after losing this many races for a version number in a row."""
@@ -183,8 +186,14 @@ class NativeCatalog:
                 prepared = self._prepare(change, record.schema if change.schema is None else change.schema)
             made = self._try_commit(head, self._actions(change, prepared, head), change.operation, _entry_of(change))
             if made is not None:
+                _LOG.info(
+                    "%s: version %d is a commit of %s: %d chunks added, %d replaced, %d removed",
+                    *(self.location.uri, made, change.operation),
+                    *(len(change.added), len(change.replaced), len(change.removed)),
+                )
                 self._put_together()
                 return made
+            _LOG.debug("%s: another writer made version %d first; trying again", self.location.uri, head.number + 1)
             time.sleep(min(0.001 * 2**attempt, 0.1))
         raise CommitConflict(
             f"{change.operation}: lost {ATTEMPTS} races for the next version in a row; try again later"
@@ -275,6 +284,7 @@ class NativeCatalog:
         if not dry_run:
             for file in orphans:
                 self.location.delete(file.path)
+            _LOG.info("%s: %d files, %d bytes deleted", self.location.uri, len(orphans), report.bytes)
         return report
 
     # Versions of the Delta table.

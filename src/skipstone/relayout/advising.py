@@ -6,6 +6,7 @@ among them; what is not worth a rewrite is not advised. Nothing is written.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -47,6 +48,8 @@ __all__ = [
     "bytes_per_row",
     "held_out",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree")
 """What `auto` tries, besides leaving the table as it is. Groups of columns must be asked for by name: a table that has
@@ -342,6 +345,10 @@ def _decided(
 ) -> Advice:
     now = judge.candidate(NO_CHANGE, judge.now, judge.now)
     candidates = [now, *(judge.candidate(trial.name, trial.cells, trial.bytes) for trial in trials)]
+    for one in candidates:
+        _LOG.debug(
+            "%s: %s reads %s of the bytes, %s of the rows", name, one.name, *map(_percent, (one.bytes, one.rows))
+        )
     best = min(range(len(trials)), key=lambda number: candidates[number + 1].bytes)
     winner = candidates[best + 1]
     gain = 1 - winner.bytes / now.bytes if now.bytes else 0.0

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -44,6 +45,8 @@ __all__ = [
     "likely_path",
     "plan_scan",
 ]
+
+_LOG = logging.getLogger(__name__)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -264,7 +267,11 @@ def plan_scan(
         for blocks in snapshot.block_sets
         if chunks is None or not set(chunks).isdisjoint(blocks.chunks)
     )
-    return ScanPlan(snapshot, wanted, filter, chosen, parts)
+    plan = ScanPlan(snapshot, wanted, filter, chosen, parts)
+    if _LOG.isEnabledFor(logging.DEBUG):
+        read = plan.counts()
+        _LOG.debug("version %d: %d blocks and %d rows are to be read", snapshot.version, read.blocks, read.rows)
+    return plan
 
 
 def _read_columns(schema: pa.Schema, columns: Sequence[str], condition: Conjunction) -> tuple[str, ...]:

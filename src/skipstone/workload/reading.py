@@ -6,6 +6,7 @@ arrival: which query it is and its weight. The order is what stability and cross
 
 from __future__ import annotations
 
+import logging
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from skipstone.workload.statements import Record, cut_bluntly, files_of, is_json
 from skipstone.workload.templates import without_comments_around
 
 __all__ = ["Arrivals", "Problem", "Template", "Workload"]
+
+_LOG = logging.getLogger(__name__)
 
 PROBLEMS_KEPT = 10_000
 """Problems that are kept with their place; further ones are only counted."""
@@ -100,6 +103,7 @@ class Workload:
         for path in given:
             for file in files_of(Path(path)):
                 reader.read_file(file)
+        _LOG.info("%d statements read, %d of them not understood", reader.statements, reader.problem_count)
         return reader.workload()
 
     @classmethod
