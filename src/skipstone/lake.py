@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from skipstone.errors import InvalidInput, InvalidQuery, TableExists, TableNotFo
 from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.evaluation import cannot_evaluate
-from skipstone.predicate.literal import ALWAYS
+from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql as sql_text
 from skipstone.relayout.advising import Advice, Wishes, advise
@@ -38,15 +38,16 @@ from skipstone.relayout.advising_columns import advise_columns
 from skipstone.relayout.column_design import ColumnWishes
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
-from skipstone.relayout.rewriting import rewrite_chunks
+from skipstone.relayout.rewriting import rewrite_chunks, with_features_kept
 from skipstone.relayout.slicing import Slicing
 from skipstone.relayout.sources import LoadJob, Source, open_source, schemas_agree
 from skipstone.relayout.tracking import tracked_columns
 from skipstone.scan.explain import ScanReport, report
 from skipstone.scan.plan import ScanPlan, Skipping, plan_scan
+from skipstone.scan.redundant import Rewritten, rewritten, usable_features
 from skipstone.scan.replicas import reading_profile
 from skipstone.scan.scan import Scan
-from skipstone.store.publishing import Published, is_published, publish
+from skipstone.store.publishing import Published, is_published, publish, published_features
 from skipstone.store.types import storable_schema
 from skipstone.store.writer import BlockTarget
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
@@ -202,21 +203,29 @@ class Lake:
         """Plan a scan for each mention of a table in a statement."""
         snapshots = {name: self.table(name).snapshot() for name in self.tables()}
         schemas = {name: snapshot.schema for name, snapshot in snapshots.items()}
-        statement = self._front_end(schemas).read(text)
-        places = table_places(text, schemas)
-        if places is None:
-            raise InvalidQuery.at(statement.problem, sql=text, line=statement.line, column=statement.column)
-        reason = statement.problem or "the statement's use of this table is not understood"
-        requests = _by_mention(statement.requests)
-        planned = []
-        for place in places:
-            request = requests.get(place.mention)
-            if request is None or request.table != place.table:
-                columns = tuple(schemas[place.table].names)
-                request = Request(place.table, columns, alias=place.alias, unknown=(reason,))
-            profile = reading_profile(self.location)
-            planned.append(_planned(place, request, snapshots[place.table], skipping, profile))
-        return planned
+        profile = reading_profile(self.location)
+        return [
+            _planned(place, request, snapshots[place.table], skipping, profile)
+            for place, request in _mentions(text, schemas, self._front_end(schemas), dialect="spark")
+        ]
+
+    def rewrite(self, text: str, *, dialect: str = "spark", time_zone: str = "UTC") -> Rewritten:
+        """Give a query of another engine over published tables the conditions on features that its filter implies.
+
+        `time_zone` is that of the engine's session. The answer stays the same, also when chunks without features are
+        added and published later.
+        """
+        snapshots = {name: self.table(name).snapshot() for name in self.tables()}
+        schemas = {name: snapshot.schema for name, snapshot in snapshots.items()}
+        front = FrontEnd(schemas, dialect=dialect, timezone=time_zone)
+        usable: dict[str, tuple[Conjunction, ...]] = {}
+        mentions = []
+        for place, request in _mentions(text, schemas, front, dialect=dialect):
+            if place.table not in usable:
+                published = published_features(self.location.child(place.table))
+                usable[place.table] = usable_features(snapshots[place.table], published)
+            mentions.append((place, request, usable[place.table], schemas[place.table].names))
+        return rewritten(text, mentions, dialect=dialect)
 
     def _front_end(self, schemas: dict[str, pa.Schema]) -> FrontEnd:
         zone = self._session_zone()
@@ -392,9 +401,13 @@ class Table:
         advice: Advice,
         *,
         chunks: Sequence[str] | None = None,
+        keep_features: bool = False,
         progress: Progress | None = None,
     ) -> Optimized:
         """Lay the table out as advised, in one commit that records the prediction; `chunks` are all by default.
+
+        With `keep_features`, the files have a BOOLEAN column for each feature, which the table's schema does not show
+        and a published Delta table does; see `Lake.rewrite`.
 
         Chunks that came after the advice are laid out, too; so a table that is advised no change stays as it is.
         """
@@ -414,7 +427,7 @@ class Table:
         rewritten = rewrite_chunks(
             snapshot,
             chosen,
-            advice.design,
+            with_features_kept(advice.design) if keep_features else advice.design,
             table=self.location,
             executor=self.lake.executor,
             progress=progress or Silent(),
@@ -527,6 +540,24 @@ class _PlannedRequest:
     place: TablePlace
     plan: ScanPlan
     report: ScanReport
+
+
+def _mentions(
+    text: str, schemas: Mapping[str, pa.Schema], front: FrontEnd, *, dialect: str
+) -> Iterator[tuple[TablePlace, Request]]:
+    """Each mention of a table in a statement, and what is asked of it; all of it, where that is not understood."""
+    statement = front.read(text)
+    places = table_places(text, schemas, dialect=dialect)
+    if places is None:
+        raise InvalidQuery.at(statement.problem, sql=text, line=statement.line, column=statement.column)
+    reason = statement.problem or "the statement's use of this table is not understood"
+    requests = _by_mention(statement.requests)
+    for place in places:
+        request = requests.get(place.mention)
+        if request is None or request.table != place.table:
+            columns = tuple(schemas[place.table].names)
+            request = Request(place.table, columns, alias=place.alias, unknown=(reason,))
+        yield place, request
 
 
 def _by_mention(requests: Sequence[Request]) -> dict[int, Request]:

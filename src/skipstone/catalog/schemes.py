@@ -83,8 +83,10 @@ def _read_feature(text: str, schema: pa.Schema) -> Conjunction:
 def _layout_json(layout: Layout) -> dict[str, Any]:
     # Only where it says something: a scheme without duplicates keeps the name that it always had.
     order = {"order": list(layout.order)} if layout.order else {}
+    keeps_features = {"keeps_features": True} if layout.keeps_features else {}
     return {
         **order,
+        **keeps_features,
         "columns": list(layout.columns),
         "features": list(layout.features),
         "masters": sorted(layout.masters),
@@ -105,4 +107,5 @@ def _read_layout(found: dict[str, Any]) -> Layout:
         ClusteringSpec(clustering["name"], tuple((name, value) for name, value in clustering["parameters"])),
         tuple((stored, source) for stored, source in found["duplicates"]),
         tuple(found.get("order", ())),
+        found.get("keeps_features", False),
     )

@@ -12,20 +12,38 @@ writes does not ask which of these it has before it.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from skipstone.errors import InvalidInput, listed
 from skipstone.predicate.literal import Conjunction
+from skipstone.predicate.printing import sql
 
-__all__ = ["RESERVED_PREFIX", "ROW_ID", "ClusteringSpec", "Layout", "Scheme"]
+__all__ = ["FEATURE_PREFIX", "RESERVED_PREFIX", "ROW_ID", "ClusteringSpec", "Layout", "Scheme", "feature_column"]
 
 RESERVED_PREFIX = "_skipstone_"
 """No column of a table may begin so, in any case: the physical columns that we add do."""
 
 ROW_ID = "_skipstone_row_id"
 """The physical column of row ids, in files of layouts whose scheme needs them."""
+
+FEATURE_PREFIX = f"{RESERVED_PREFIX}feature_"
+"""The physical columns of features begin so."""
+
+MOST_FEATURES_KEPT = 64
+"""So many features at most become columns: footers grow with columns times blocks. The first are the heaviest."""
+
+
+def feature_column(feature: Conjunction) -> str:
+    """Name the column of a feature, by what the feature is.
+
+    >>> from skipstone.predicate.literal import ALWAYS
+    >>> feature_column(ALWAYS)
+    '_skipstone_feature_dfe88090c5ed'
+    """
+    return FEATURE_PREFIX + hashlib.sha256(sql(feature).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,8 @@ class Layout:
     `columns` is the stored order. `features` are positions in the scheme's features, ascending. Master columns hold the
     values of all rows of the chunk; a layout without masters holds just the rows that satisfy one of its features.
     `duplicates` are further physical columns (stored name, source column) that the schema never shows; `order` says
-    where among the columns they are stored, and without it they come last.
+    where among the columns they are stored, and without it they come last. A layout that `keeps_features` stores them
+    as BOOLEAN columns besides, for engines that know nothing of block vectors.
     """
 
     columns: tuple[str, ...]
@@ -55,6 +74,7 @@ class Layout:
     clustering: ClusteringSpec = field(default_factory=ClusteringSpec)
     duplicates: tuple[tuple[str, str], ...] = ()
     order: tuple[str, ...] = ()
+    keeps_features: bool = False
 
     @property
     def stored(self) -> tuple[str, ...]:
@@ -83,6 +103,16 @@ class Scheme:
     def needs_row_ids(self) -> bool:
         """Whether rows must be put together again from several layouts, so that each stores its rows' ids."""
         return len(self.layouts) > 1
+
+    def feature_columns(self, layout: Layout) -> tuple[tuple[str, int], ...]:
+        """The BOOLEAN columns that a layout stores for features, by name, with the feature's position.
+
+        TRUE where the feature may be TRUE for a row, FALSE where it is not. A name is made from the feature alone, so
+        it means the same in every chunk.
+        """
+        if not layout.keeps_features:
+            return ()
+        return tuple((feature_column(one), number) for number, one in enumerate(self.features[:MOST_FEATURES_KEPT]))
 
     @classmethod
     def raw(cls, columns: Sequence[str]) -> Scheme:

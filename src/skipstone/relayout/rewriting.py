@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import Blocks, ChunkFacts, NewChunk, Note, Snapshot
+from skipstone.errors import LayoutInfeasible
 from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import Scheme
 from skipstone.relayout.column_design import with_column_cost
@@ -29,7 +30,7 @@ from skipstone.store.statistics import Tracked
 from skipstone.store.writer import BlockTarget, Written
 from skipstone.workload.query import Query
 
-__all__ = ["Design", "read_whole_chunk", "rewrite_chunks"]
+__all__ = ["Design", "read_whole_chunk", "rewrite_chunks", "with_features_kept"]
 
 BUCKET_BLOCKS = 8
 """A bucket holds about so many blocks: few enough for a task's memory, enough that its sort and its file pay."""
@@ -58,6 +59,19 @@ class Design:
     seed: int = 0
     profile: SeekProfile | None = None
     by_scheme: tuple[tuple[str, Design], ...] = ()
+
+
+def with_features_kept(design: Design) -> Design:
+    """The same design with the features stored as columns, in the layout that has every row whole."""
+    scheme = design.scheme
+    names = {name for layout in scheme.layouts for name in layout.masters}
+    if not any(layout.masters == names for layout in scheme.layouts):
+        raise LayoutInfeasible(
+            f"features can be kept as columns only beside all columns of all rows; this scheme has "
+            f"{len(scheme.layouts)} layouts, none of them complete. Hint: ask for an advice with one layout"
+        )
+    layouts = tuple(replace(layout, keeps_features=layout.masters == names) for layout in scheme.layouts)
+    return replace(design, scheme=replace(scheme, layouts=layouts))
 
 
 def rewrite_chunks(

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,14 +27,16 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import BlockSet, Snapshot
 from skipstone.errors import CommitConflict, InvalidInput, LayoutInfeasible
-from skipstone.layout.scheme import Scheme
+from skipstone.layout.scheme import FEATURE_PREFIX, Scheme
 from skipstone.predicate.expression import Column
 from skipstone.predicate.printing import sql
 
-__all__ = ["Published", "is_published", "publish"]
+__all__ = ["Published", "is_published", "publish", "published_features"]
 
 _VERSION_KEY = "skipstone.version"
 _CHUNKS_KEY = "skipstone.chunks"
+_STATISTICS_KEY = "delta.dataSkippingStatsColumns"
+_INDEXED_KEY = "delta.dataSkippingNumIndexedCols"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class _File:
     path: str
     size: int
     statistics: str
+    bounded: frozenset[str]
+    """The columns whose bounds are in the statistics, or that are NULL throughout and have none."""
 
 
 def is_published(table: Location) -> bool:
@@ -69,8 +73,9 @@ def publish(table: Location, snapshot: Snapshot) -> Published:
         if not is_published(table):
             create_table_with_add_actions(
                 table.uri,
-                Schema.from_arrow(snapshot.schema),
+                Schema.from_arrow(_shown(snapshot, ())),
                 [_add(file) for file in wanted.values()],
+                configuration=_indexed(_bounded_everywhere(snapshot, wanted.values())),
                 storage_options=table.storage_options,
                 commit_properties=properties,
             )
@@ -82,8 +87,15 @@ def publish(table: Location, snapshot: Snapshot) -> Published:
         joined = [_add(file, data_change=changed) for path, file in sorted(wanted.items()) if path not in there]
         left = [RemoveAction(path, changed, _now(), there[path]) for path in sorted(set(there) - set(wanted))]
         if joined or left:
+            # Columns only ever join: files that lack one are read as NULL there, and that means unknown.
+            fields = [field.name for field in delta.schema().fields]
+            shown = _shown(snapshot, fields)
+            _narrow_index(delta, _bounded_everywhere(snapshot, wanted.values()))
+            missing = [field for field in Schema.from_arrow(shown).fields if field.name not in fields]
+            if missing and all(field.name.startswith(FEATURE_PREFIX) for field in missing):
+                delta.alter.add_columns(missing)
             delta.create_write_transaction(
-                [*joined, *left], "append", Schema.from_arrow(snapshot.schema), commit_properties=properties
+                [*joined, *left], "append", Schema.from_arrow(shown), commit_properties=properties
             )
         return Published(snapshot.version, delta.version() + bool(joined or left), len(joined), len(left))
     except SchemaMismatchError as error:
@@ -92,6 +104,49 @@ def publish(table: Location, snapshot: Snapshot) -> Published:
         raise CommitConflict(f"the Delta table at {table.uri} could not be updated: {_first_line(error)}") from error
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"Delta has no type for a column of this table: {_first_line(error)}") from error
+
+
+def _bounded_everywhere(snapshot: Snapshot, files: Iterable[_File]) -> tuple[str, ...]:
+    """The columns that every file has bounds of, among those whose names need no quotes in a property."""
+    common = frozenset(snapshot.schema.names).intersection(*(file.bounded for file in files))
+    return tuple(name for name in snapshot.schema.names if name in common and name.isidentifier() and name.isascii())
+
+
+def _indexed(columns: Sequence[str]) -> dict[str, str | None]:
+    """Tell readers which columns have statistics.
+
+    delta-rs takes a bound that is missing in a file for NULL, and then reads nothing of the file through
+    `to_pyarrow_dataset`; it does not where the properties say that there are no statistics of the column.
+    """
+    return {_STATISTICS_KEY: ",".join(columns)} if columns else {_INDEXED_KEY: "0"}
+
+
+def _narrow_index(delta: DeltaTable, columns: Sequence[str]) -> None:
+    """Take columns out of the properties that the files to be added have no bounds of; it comes before the files."""
+    before = delta.metadata().configuration
+    if before.get(_INDEXED_KEY) == "0":
+        return
+    there = [name for name in before.get(_STATISTICS_KEY, "").split(",") if name]
+    kept = [name for name in there if name in columns]
+    if kept != there or not there:
+        delta.alter.set_table_properties({name: str(value) for name, value in _indexed(kept).items()})
+
+
+def _shown(snapshot: Snapshot, there: Sequence[str]) -> pa.Schema:
+    """The columns of the table, and those of the features that are published already or that some chunk keeps."""
+    schemes = (snapshot.scheme(blocks.scheme) for blocks in snapshot.block_sets)
+    kept = [name for scheme in schemes for layout in scheme.layouts for name, _ in scheme.feature_columns(layout)]
+    before = [name for name in there if name.startswith(FEATURE_PREFIX)]
+    features = [pa.field(name, pa.bool_()) for name in dict.fromkeys([*before, *kept])]
+    return pa.schema([*snapshot.schema, *features])
+
+
+def published_features(table: Location) -> frozenset[str]:
+    """The columns of features that the Delta table in a table's directory shows; none where there is no such table."""
+    if not is_published(table):
+        return frozenset()
+    fields = DeltaTable(table.uri, storage_options=table.storage_options).schema().fields
+    return frozenset(field.name for field in fields if field.name.startswith(FEATURE_PREFIX))
 
 
 def _first_line(error: Exception) -> str:
@@ -129,7 +184,13 @@ def _files(table: Location, snapshot: Snapshot, blocks: BlockSet) -> Iterator[_F
     }
     for path, positions in of_file.items():
         statistics = _statistics(snapshot.schema, blocks, np.array(positions))
-        yield _File(path, sizes[path], json.dumps(statistics))
+        yield _File(path, sizes[path], json.dumps(statistics), _bounded(statistics))
+
+
+def _bounded(statistics: dict[str, Any]) -> frozenset[str]:
+    rows = statistics["numRecords"]
+    all_null = {name for name, count in statistics["nullCount"].items() if count == rows}
+    return frozenset(statistics["minValues"]) | all_null
 
 
 def _complete_layout(scheme: Scheme, columns: list[str]) -> int:

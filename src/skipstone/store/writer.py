@@ -65,6 +65,8 @@ class BlockTarget:
     vector_bytes: int = 0
     tracked: tuple[Tracked, ...] = ()
     whole_rows: tuple[str, ...] = ()
+    features: tuple[tuple[str, int], ...] = ()
+    """BOOLEAN columns that say of each row what its feature vector says: their names, and the bit that each shows."""
     row_groups_per_file: int = ROW_GROUPS_PER_FILE
     compression: str = "zstd"
 
@@ -102,13 +104,14 @@ class BlockTarget:
             (len(scheme.features) + 7) // 8,
             tuple(one for one in tracked if one.columns <= set(names)),
             tuple(names),
+            scheme.feature_columns(chosen),
         )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The physical columns, in stored order."""
         stored = self.order or (*self.schema.names, *(name for name, _ in self.duplicates))
-        return (*stored, *([ROW_ID] if self.row_ids else []))
+        return (*stored, *([ROW_ID] if self.row_ids else []), *(name for name, _ in self.features))
 
     @property
     def directory(self) -> str:
@@ -144,10 +147,12 @@ class BlockWriter:
 
     def __init__(self, target: BlockTarget) -> None:
         self._target = target
-        self._stored = _stored_schema(target)
+        self._physical = _physical_schema(target)
+        self._stored = pa.schema(list(self._physical)[: len(target.columns) - len(target.features)])
         self._filesystem, self._base = target.table.filesystem()
         self._pending: list[pa.RecordBatch] = []
         self._pending_vectors: list[Vectors] = []
+        self._pending_features: list[pa.RecordBatch] = []
         self._vectors_known = True
         self._block: int | None = None
         self._file: _OpenFile | None = None
@@ -180,6 +185,8 @@ class BlockWriter:
         if batch.num_rows == 0:
             return
         self._pending.append(conformed(batch, self._target))
+        if self._target.features:
+            self._pending_features.append(_feature_columns(self._target, vectors, batch.num_rows))
         if vectors is None:
             self._vectors_known = False
         else:
@@ -215,6 +222,10 @@ class BlockWriter:
         first, last = _row_id_range(rows) if self._target.row_ids else (UNKNOWN, UNKNOWN)
         if self._file is None:
             self._file = self._open_file()
+        if self._target.features:
+            features = pa.Table.from_batches(self._pending_features)
+            stored = pa.Table.from_arrays([*stored.columns, *features.columns], schema=self._physical)
+            self._pending_features = []
         group = self._file.write(stored)
         assert self._block is not None
         self._rows.append((self._block, self._file.path, group, rows.num_rows, vector, first, last))
@@ -242,7 +253,7 @@ class BlockWriter:
         full = posixpath.join(self._base, path)
         if self._target.table.is_local:
             self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
-        return _OpenFile(path, self._filesystem.open_output_stream(full), self._stored, self._target.compression)
+        return _OpenFile(path, self._filesystem.open_output_stream(full), self._physical, self._target.compression)
 
     def _close_file(self) -> None:
         if self._file is None:
@@ -256,7 +267,7 @@ class BlockWriter:
             found = metadata.row_group(group)
             if found.num_rows != rows:
                 raise AssertionError(f"a block of {rows} rows became {found.num_rows} rows; please report it")
-            self._sizes.append(_column_bytes(found, self._stored))
+            self._sizes.append(_column_bytes(found, self._physical))
 
     def _blocks(self) -> Blocks:
         target = self._target
@@ -360,16 +371,26 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
     }
 
 
-def _stored_schema(target: BlockTarget) -> pa.Schema:
+def _physical_schema(target: BlockTarget) -> pa.Schema:
+    """The schema of the files: columns, duplicates, row ids and features."""
     sources = dict(target.duplicates)
+    others = {ROW_ID: pa.field(ROW_ID, pa.int64(), nullable=False)}
+    others |= {name: pa.field(name, pa.bool_()) for name, _ in target.features}
     return pa.schema(
         [
-            pa.field(ROW_ID, pa.int64(), nullable=False)
-            if name == ROW_ID
-            else target.schema.field(sources.get(name, name)).with_name(name)
+            others[name] if name in others else target.schema.field(sources.get(name, name)).with_name(name)
             for name in target.columns
         ]
     )
+
+
+def _feature_columns(target: BlockTarget, vectors: Vectors | None, rows: int) -> pa.RecordBatch:
+    """What the vectors say of each feature, as columns; NULL, that is unknown, where there are no vectors."""
+    if vectors is None:
+        columns = [pa.nulls(rows, pa.bool_()) for _ in target.features]
+    else:
+        columns = [pa.array((vectors[:, bit // 8] >> (bit % 8) & 1).astype(np.bool_)) for _, bit in target.features]
+    return pa.RecordBatch.from_arrays(columns, names=[name for name, _ in target.features])
 
 
 def _with_duplicates(rows: pa.Table, target: BlockTarget, stored: pa.Schema) -> pa.Table:
