@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skipstone.layout.grouping.cost import Prices, in_cells, query_costs
-from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
+from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft, scheme_of
 from skipstone.layout.replication.gsop_r import ROUNDING, Designed, require_budget
 from skipstone.layout.replication.pieces import Piece, drafts
 from skipstone.layout.replication.served_rows import ServedRows, Serving
-from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
+from skipstone.layout.scheme import ClusteringSpec, Scheme
 
 __all__ = ["ServedScheme", "serve_families"]
 
@@ -54,18 +54,8 @@ class ServedScheme:
     specs: tuple[ClusteringSpec, ...]
 
     def scheme(self) -> Scheme:
-        """The scheme, with no more features than its layouts use or blocks can be skipped by."""
-        problem = self.problem
-        layouts = tuple(
-            Layout(
-                tuple(problem.columns[column] for column in sorted(draft.columns)),
-                tuple(sorted(draft.features)),
-                frozenset(problem.columns[column] for column in draft.masters),
-                spec,
-            )
-            for draft, spec in zip(self.designed.layouts, self.specs, strict=True)
-        )
-        return Scheme(layouts, problem.features).validate(problem.columns)
+        """The scheme, as it is written."""
+        return scheme_of(self.problem, self.designed.layouts, self.specs)
 
 
 def serve_families(
@@ -138,8 +128,7 @@ class _Search:
     def result(self, state: _State) -> ServedScheme:
         """Write down what was found."""
         served = [
-            self.rows.served(serving, is_whole=draft.is_whole)
-            for serving, draft in zip(state.servings, state.layouts, strict=True)
+            self.rows.served(serving, draft) for serving, draft in zip(state.servings, state.layouts, strict=True)
         ]
         return ServedScheme(
             self.problem,
@@ -171,7 +160,7 @@ class _Search:
     def _cost(self, servings: tuple[Serving, ...], layouts: tuple[LayoutDraft, ...]) -> float:
         table = np.empty((len(self.problem.queries), len(layouts)))
         for place, (serving, draft) in enumerate(zip(servings, layouts, strict=True)):
-            table[:, place] = self.rows.served(serving, is_whole=draft.is_whole).rows
+            table[:, place] = self.rows.served(serving, draft).rows
         costs = query_costs(self.problem, layouts, table, self.reading, thrifty=True)
         return float(self.problem.weights @ costs)
 
