@@ -71,7 +71,8 @@ def with_features_kept(design: Design) -> Design:
             f"{len(scheme.layouts)} layouts, none of them complete. Hint: ask for an advice with one layout"
         )
     layouts = tuple(replace(layout, keeps_features=layout.masters == names) for layout in scheme.layouts)
-    return replace(design, scheme=replace(scheme, layouts=layouts))
+    by_scheme = tuple((name, with_features_kept(one)) for name, one in design.by_scheme)
+    return replace(design, scheme=replace(scheme, layouts=layouts), by_scheme=by_scheme)
 
 
 def rewrite_chunks(
