@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import functools
 import math
 
 import numpy as np
@@ -197,6 +198,15 @@ def test_c13_bounds_of_long_texts_that_have_been_cut() -> None:
     assert not may("text > '{'", text=raised)
 
 
+def test_c14_a_maximum_of_some_row_groups_is_no_maximum_of_the_block() -> None:
+    """A value too large for statistics leaves its row group without any: then the end on that side is not known."""
+    assert may("text = 'zzz'", text=Bounds("a", None, null_count=0))
+    assert may("text > 'm'", text=Bounds("a", None, null_count=0))
+    assert not may("text < 'a'", text=Bounds("a", None, null_count=0)), "the least is known, and below it is nothing"
+    assert may("text < 'a'", text=Bounds(None, "m", null_count=0))
+    assert not may("text > 'm'", text=Bounds(None, "m", null_count=0))
+
+
 def test_c15_microseconds_are_compared_as_microseconds() -> None:
     at = datetime.datetime(2024, 1, 1, 0, 0, 0, 456789)
     assert may("clock = TIMESTAMP_NTZ '2024-01-01 00:00:00.456789'", clock=exact(at, at))
@@ -313,6 +323,31 @@ def test_c22_what_may_differ_between_two_evaluations_never_skips() -> None:
     assert may("rand() < 0 OR n = 3", n=exact(1, 2))
 
 
+def test_c23_lists_longer_than_any_limit_are_whole() -> None:
+    """Sets with room for so many values must say what they do with the next one."""
+    odd = [str(number) for number in range(1, 12_001, 2)]
+    listed = f"n IN ({', '.join(odd)})"
+    assert may(listed, n=exact(11_999, 11_999)), "the last of six thousand"
+    assert not may(listed, n=exact(6000, 6000)), "an even one between them"
+    assert may(listed, n=exact(5998, 6000))
+    assert not may(f"n NOT IN ({', '.join(odd)})", n=exact(11_999, 11_999))
+    assert may(f"n NOT IN ({', '.join(odd)})", n=exact(11_998, 11_998))
+    words = ", ".join(f"'k{number:05}x'" for number in range(3000))
+    assert may(f"text IN ({words}) AND text LIKE '%9x'", text=exact("k02999x", "k02999x"))
+
+
+def test_c24_two_columns_in_one_predicate_are_asked_of_both() -> None:
+    """A column of which a block has one value, as partitions do, beside one that varies."""
+    asked = functools.partial(may, m=exact(7, 7), n=exact(1, 9))
+    assert asked("m <> n")
+    assert asked("m = n")
+    assert asked("m = 7 OR n = 100")
+    assert asked("m <> 7 OR n = 5")
+    assert not asked("m <> 7 OR n = 100")
+    assert not may("m = n", m=exact(7, 7), n=exact(8, 9))
+    assert may("m <=> n", m=Bounds(None, None, null_count=10), n=exact(8, 9, nulls=1))
+
+
 def test_c25_a_dotted_column_is_not_a_field() -> None:
     struct = pa.struct([("b", pa.int64())])
     field: Expression = Field(Column("a", struct), "b", pa.int64())
@@ -324,6 +359,27 @@ def test_c25_a_dotted_column_is_not_a_field() -> None:
     assert sql(field) != sql(dotted)
 
 
+def test_c26_bounds_of_bytes_say_nothing_about_other_orders_of_texts() -> None:
+    known = exact("BERT", "Zoe")
+    assert not may("text = 'bert'", text=known), "by bytes, small letters come after all of these"
+    assert may("lower(text) = 'bert'", text=known)
+    assert may("text ILIKE 'bert'", text=known)
+    assert may("text COLLATE UTF8_LCASE = 'bert'", text=known)
+    assert may("collate(text, 'UNICODE_CI') IN ('bert')", text=known)
+    assert may("upper(text) > 'a'", text=known)
+
+
+def test_c27_a_column_of_which_only_some_blocks_know_anything() -> None:
+    """A checkpoint that dropped statistics, or files older than them: those blocks are read."""
+    filter_ = parse_filter("n = 5 AND text = 'b'", SCHEMA)
+    table = Table(np.array([10, 10, 10, 10], dtype=np.int64))
+    counts = [pa.array([0, None, 0, None], pa.int64()), pa.array([None] * 4, pa.int64())]
+    table.known["n"] = Columns(pa.array([1, None, 6, None]), pa.array([3, None, 9, None]), *counts)
+    assert prepare(filter_).mask(table).tolist() == [False, True, False, True], "of text nothing is known at all"
+    assert may("n = 5")
+    assert may("n IS NULL")
+
+
 def test_c28_one_row_that_is_null() -> None:
     null = Bounds(None, None, null_count=1, nan_count=0)
     assert not may("n = 5", rows=1, n=null)
@@ -331,6 +387,15 @@ def test_c28_one_row_that_is_null() -> None:
     assert may("n IS NULL", rows=1, n=null)
     assert may("n <=> m", rows=1, n=null, m=null)
     assert not may("n <=> m", rows=1, n=null, m=exact(1, 1))
+
+
+def test_c30_conditions_that_different_rows_meet() -> None:
+    """Each of two filters is met somewhere in the block; whether by one row is not known, so it is read."""
+    asked = functools.partial(may, n=exact(0, 9), m=exact(0, 9))
+    assert asked("n = 0 AND m = 9")
+    assert not asked("n = 0 AND m = 10")
+    assert asked("n < 2 AND n > 7 OR m = 3")
+    assert not asked("n < 2 AND n > 7"), "one row has one value"
 
 
 def test_c31_infinite_bounds() -> None:
@@ -389,3 +454,12 @@ def test_bounds_the_wrong_way_round_are_not_trusted() -> None:
     assert may("text < 'a'", text=exact("z", "a"))
     many = ", ".join(f"'{letter}'" for letter in "bdfhjlnprtvxz")
     assert may(f"text IN ({many})", text=exact("z{", "a"))
+
+
+def test_c36_bounds_are_never_taken_for_values() -> None:
+    """They need not occur, so nothing that a block "must" hold follows from them."""
+    cut = Bounds("a", "b\U0010ffff", null_count=0)
+    assert may("text IS NULL", text=Bounds("a", "a", null_count=None))
+    assert may("text = 'b\U0010ffff'", text=cut)
+    assert not may("text <> 'a'", text=exact("a", "a"))
+    assert may("text NOT IN ('a', 'b')", text=exact("a", "b")), "only one value could rule that out"
