@@ -39,6 +39,7 @@ MODULES = (
     "bench.experiments.rivals",
     "bench.experiments.sop",
     "bench.experiments.clustering_speed",
+    "bench.experiments.gsop",
     "bench.experiments.fragment_skipper",
     "bench.experiments.layout_cost",
     "bench.experiments.engines",

@@ -71,6 +71,7 @@ _MEASURES = (
     Measure("statements", "statements", "count", Better.NEITHER, exact=True),
     Measure("understood", "understood", "count", Better.MORE, exact=True),
     Measure("per_second", "a second", "count", Better.MORE),
+    Measure("groups", "groups", "count", Better.NEITHER),
     Measure("features", "features", "count", Better.NEITHER, exact=True),
     Measure("distinct_requests", "distinct requests", "count", Better.NEITHER, exact=True),
     Measure("reading_seconds", "reading", "seconds"),
