@@ -12,11 +12,12 @@ Everything here takes plain values and gives frozen results; the command line on
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,17 +26,19 @@ import pyarrow as pa
 from skipstone.catalog.location import Location
 from skipstone.catalog.native import NativeCatalog
 from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
+from skipstone.catalog.querylog import LoggedQuery, NativeQueryLog
 from skipstone.catalog.values import Change, Commit, NewChunk, Note, Snapshot, VacuumReport, new_chunk_name
-from skipstone.errors import InvalidInput, InvalidQuery, TableExists, TableNotFound, listed
+from skipstone.errors import InvalidInput, InvalidQuery, StorageFailed, TableExists, TableNotFound, listed
 from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.evaluation import cannot_evaluate
 from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql as sql_text
+from skipstone.predicate.writing_spark import identifier
 from skipstone.relayout.advising import Advice, Wishes, advise
 from skipstone.relayout.advising_columns import advise_columns
-from skipstone.relayout.column_design import ColumnWishes
+from skipstone.relayout.column_design import ColumnWishes, recorded_cost
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
 from skipstone.relayout.rewriting import rewrite_chunks, with_features_kept
@@ -67,6 +70,7 @@ __all__ = [
     "Lake",
     "LayoutDescription",
     "Optimized",
+    "Promise",
     "Table",
     "open_lake",
 ]
@@ -83,6 +87,11 @@ BLOCK_ROWS = 10_000
 SAMPLE_ROWS = 200_000
 """An advice looks at so many rows."""
 
+COMMITS_LOOKED_AT = 200
+"""The last layout is looked for among so many commits."""
+
+logger = logging.getLogger(__name__)
+
 _CHUNK_ROWS = "skipstone.chunkRows"
 _TIME_ZONE = "skipstone.timeZone"
 _CUT_BY = "skipstone.cutBy"
@@ -93,20 +102,24 @@ def open_lake(
     *,
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
+    log_queries: bool = False,
 ) -> Lake:
     """Open a directory of tables, local or in an object store; it need not exist yet.
 
     With `spark`, rows are moved by its tasks and `sql` runs in it. Without it, rows are moved by the threads of this
     process, and a local session is started only when `sql` or `to_spark` ask for one.
+
+    With `log_queries`, each table remembers what was asked of it and what that read: see `Table.log`.
     """
-    return Lake(Location.at(path, storage_options), spark)
+    return Lake(Location.at(path, storage_options), spark, log_queries=log_queries)
 
 
 class Lake:
     """A directory of tables."""
 
-    def __init__(self, location: Location, spark: SparkSession | None = None) -> None:
+    def __init__(self, location: Location, spark: SparkSession | None = None, *, log_queries: bool = False) -> None:
         self.location = location
+        self.log_queries = log_queries
         self._spark = spark
         self._tables: dict[str, Table] = {}
         self._front: tuple[dict[str, pa.Schema], str, FrontEnd] | None = None
@@ -192,6 +205,9 @@ class Lake:
         session = self.spark  # started before the statement is read, because its time zone says what a text means
         planned = self._plan(text)
         self.last_scan = tuple(one.report for one in planned)
+        if self.log_queries:
+            for name in {one.place.table: None for one in planned}:
+                self.table(name)._remember([logged(text, one.plan, None) for one in planned if one.place.table == name])
         mentions = [PlannedMention(one.place, one.plan, self.location.child(one.place.table)) for one in planned]
         return run_sql(session, text, mentions)
 
@@ -336,7 +352,33 @@ class Table:
             condition = parse_filter(where, snapshot.schema, dialect=dialect, timezone=zone)
         profile = reading_profile(self.location)
         plan = plan_scan(snapshot, columns, condition, skipping=skipping, profile=profile)
-        return Scan(plan, self.location, to_frame=self._frame_of, time_zone=zone)
+        when_read = None
+        if self.lake.log_queries:
+            text = _statement(self.name, columns, where)
+
+            def when_read(read: ScanPlan, seconds: float) -> None:
+                self._remember([logged(text, read, seconds)])
+
+        return Scan(plan, self.location, to_frame=self._frame_of, time_zone=zone, when_read=when_read)
+
+    def log(self, since: datetime | None = None) -> tuple[LoggedQuery, ...]:
+        """What was asked of the table through a lake that logs queries, and what it read; oldest first.
+
+        A statement that mentions the table twice is there twice. What Spark runs has no seconds: it was planned, and
+        may have been run since, or not, or often.
+        """
+        return self._query_log.read(since)
+
+    @property
+    def _query_log(self) -> NativeQueryLog:
+        return NativeQueryLog(self.location)
+
+    def _remember(self, queries: Sequence[LoggedQuery]) -> None:
+        """Log queries; that this fails is no reason for the query to fail."""
+        try:
+            self._query_log.append(queries)
+        except StorageFailed as error:
+            logger.warning("%s", error)
 
     def _frame_of(self, plan: ScanPlan) -> DataFrame:
         from skipstone.spark.reading import frame_of_plan
@@ -414,12 +456,18 @@ class Table:
         if advice.design is None:
             return Optimized(None, 0, 0, "; ".join(advice.reasons))
         snapshot = self.snapshot()
-        chosen = tuple(snapshot.chunks if chunks is None else chunks)
-        for chunk in chosen:
-            snapshot.blocks_of(chunk)
+        design = with_features_kept(advice.design) if keep_features else advice.design
+        name = design.name(snapshot.schema)
+        asked = tuple(snapshot.chunks if chunks is None else chunks)
+        chosen = tuple(chunk for chunk in asked if ("design", name) not in snapshot.facts(chunk).notes)
+        if not chosen:
+            return Optimized(
+                None, 0, 0, f"nothing to do: all {len(asked):,} chunks are laid out by this advice already"
+            )
         predicted = advice.candidate(advice.chosen)
         notes: tuple[Note, ...] = (
             ("clustering", advice.chosen),
+            ("design", name),
             ("predicted_rows_share", predicted.rows),
             ("predicted_bytes_share", predicted.bytes),
             ("least_rows_share", advice.lower_bound),
@@ -427,7 +475,7 @@ class Table:
         rewritten = rewrite_chunks(
             snapshot,
             chosen,
-            with_features_kept(advice.design) if keep_features else advice.design,
+            design,
             table=self.location,
             executor=self.lake.executor,
             progress=progress or Silent(),
@@ -448,7 +496,13 @@ class Table:
             names = dict.fromkeys(layout.clustering.name for layout in scheme.layouts)
             layouts.append(
                 LayoutDescription(
-                    ", ".join(names), len(blocks.chunks), len(blocks), len(scheme.features), len(scheme.layouts)
+                    ", ".join(names),
+                    len(blocks.chunks),
+                    len(blocks),
+                    len(scheme.features),
+                    len(scheme.layouts),
+                    sum(len(layout.duplicates) for layout in scheme.layouts),
+                    recorded_cost(snapshot, blocks),
                 )
             )
         return Description(
@@ -463,6 +517,22 @@ class Table:
             ),
             tuple((field.name, str(field.type)) for field in snapshot.schema),
             tuple(layouts),
+            self._promise(),
+        )
+
+    def _promise(self) -> Promise | None:
+        """What the last layout was expected to read, beside what the logged queries have read since."""
+        latest = next((one for one in self.history(COMMITS_LOOKED_AT) if one.operation == "optimize"), None)
+        if latest is None:
+            return None
+        since = [one for one in self.log() if one.version >= latest.version]
+        total = sum(one.rows_total for one in since)
+        predicted = dict(latest.metrics).get("predicted_rows_share")
+        return Promise(
+            latest.version,
+            float(predicted) if isinstance(predicted, (int, float)) else None,
+            len(since),
+            sum(one.rows_read for one in since) / total if total else None,
         )
 
     def history(self, limit: int | None = None) -> tuple[Commit, ...]:
@@ -495,13 +565,32 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class LayoutDescription:
-    """How some chunks of a table are laid out."""
+    """How some chunks of a table are laid out.
+
+    `seek_cost` is what the workload cost for which their columns were ordered, in milliseconds a row group; it is None
+    where they are in the table's own order. `duplicates` are columns that are stored once more.
+    """
 
     clustering: str
     chunks: int
     blocks: int
     features: int
     layouts: int
+    duplicates: int = 0
+    seek_cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the layout of a version was expected to read, and what was read since: shares of the rows asked for.
+
+    `read_rows_share` is None where no query was logged since.
+    """
+
+    version: int
+    predicted_rows_share: float | None
+    logged_queries: int
+    read_rows_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,6 +604,7 @@ class Description:
     bytes: int
     columns: tuple[tuple[str, str], ...]
     layouts: tuple[LayoutDescription, ...]
+    promise: Promise | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,12 +664,37 @@ def _planned(
     # In the order of the schema, because `*` must find all columns in it; at least one, because rows must be counted.
     wanted = [name for name in snapshot.schema.names if name in request.columns] or snapshot.schema.names[:1]
     plan = plan_scan(snapshot, wanted, request.filter, skipping=skipping, profile=profile)
-    return _PlannedRequest(place, plan, report(plan, table=place.table, unknown=request.unknown))
+    return _PlannedRequest(place, plan, report(plan, table=place.table, alias=place.alias, unknown=request.unknown))
 
 
 def _zone_of(snapshot: Snapshot) -> str:
     """The time zone in which filters given to a table are read."""
     return dict(snapshot.properties).get(_TIME_ZONE, "UTC")
+
+
+def logged(text: str, plan: ScanPlan, seconds: float | None) -> LoggedQuery:
+    """What is remembered of a plan: what it reads, beside what a reader without any skipping would."""
+    found = report(plan, table="")
+    return LoggedQuery(
+        datetime.now(UTC),
+        text,
+        found.version,
+        found.columns,
+        found.filter,
+        blocks_read=found.read.blocks,
+        blocks_total=found.plain.blocks,
+        rows_read=found.read.rows,
+        rows_total=found.plain.rows,
+        cells_read=found.read.cells,
+        bytes_read=found.read.bytes,
+        seconds=seconds,
+    )
+
+
+def _statement(table: str, columns: Sequence[str] | None, where: str | None) -> str:
+    """A scan as the statement that it stands for."""
+    listed_columns = "*" if columns is None else ", ".join(identifier(name) for name in columns) or "1"
+    return f"SELECT {listed_columns} FROM {identifier(table)}" + (f" WHERE {where}" if where else "")
 
 
 def _table_name(name: str) -> str:

@@ -47,6 +47,11 @@ def test_columns_are_ordered_where_rows_stay(lake: Path, workload: Path) -> None
     stored = pq.read_schema(f"{table.location.uri}/{file}").names
     assert [name for name in stored if name in table.schema.names] != table.schema.names
     assert sorted(name for name in stored if not name.startswith("_skipstone_")) == sorted(table.schema.names)
+    (layout,) = json_of("show", lake, "wide")[0]["layouts"]
+    assert layout["duplicates"] == len(stored) - len(table.schema.names)
+    copies, cost = layout["duplicates"], layout["seek_cost"]
+    shown = f"    columns ordered, {copies} duplicates: {cost:.1f} ms of seeks a row group "
+    assert printed("show", lake, "wide").splitlines()[2].startswith(shown)
 
 
 def test_advice_as_json_says_what_an_order_saves(lake: Path, workload: Path) -> None:

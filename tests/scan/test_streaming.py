@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,11 +77,11 @@ def test_a_scan_of_many_tasks_gives_all_rows_in_order_and_can_be_left_at_any_tim
 
 def test_counting_reads_only_what_the_filter_looks_at(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
-    read_blocks = reading.read_blocks
+    read_blocks: Callable[..., Iterator[pa.RecordBatch]] = vars(reading)["read_blocks"]
 
     def watching(*args: object, **kwargs: object) -> Iterator[pa.RecordBatch]:
         asked.append(tuple(args[2].names))  # type: ignore[attr-defined]
-        return read_blocks(*args, **kwargs)  # type: ignore[arg-type]
+        return read_blocks(*args, **kwargs)
 
     monkeypatch.setattr(reading, "read_blocks", watching)
     assert table.scan(where="kind = 1").count() == 1000

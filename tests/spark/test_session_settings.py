@@ -63,9 +63,9 @@ def session_with(spark: SparkSession, **settings: str) -> Iterator[None]:
             spark.conf.set(names[name], value)
         yield
     finally:
-        for name, value in before.items():
-            assert value is not None
-            spark.conf.set(names[name], value)
+        for name, old in before.items():
+            assert old is not None
+            spark.conf.set(names[name], old)
 
 
 def lay_out(table: Table, features: tuple[str, ...]) -> None:

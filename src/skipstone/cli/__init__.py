@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from skipstone.cli.failures import describe, exit_code
 from skipstone.errors import near_miss
 
-__all__ = ["COMMANDS", "CommandHome", "app", "main"]
+__all__ = ["COMMANDS", "CommandHome", "app", "load", "main"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ COMMANDS = (
     CommandHome("restore", "tables", "Make a table what it was at a version, as a new commit."),
     CommandHome("vacuum", "tables", "Delete the files that no snapshot uses any more."),
     CommandHome("export", "tables", "Publish a table in place, without copying, so that other engines read it."),
+    CommandHome("rewrite", "engines", "Print a query with the conditions that its filter implies, for other engines."),
+    CommandHome("log", "engines", "List what was asked of a table, and what it read."),
     CommandHome("workload", "workload", "Look at a query log: what it asks for, and the features in it."),
     CommandHome("predicate", "predicate", "Ask the algebra of filters."),
     CommandHome("columns", "columns", "Order and duplicate the columns of a wide table."),
@@ -67,7 +69,7 @@ class _Commands(TyperGroup):
         if home is None:
             nearest = near_miss(name, self.list_commands(ctx))
             raise typer.BadParameter(f'no command "{name}".' + (f' Did you mean "{nearest}"?' if nearest else ""), ctx)
-        return home.name, _load(home), rest
+        return home.name, load(home), rest
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -86,7 +88,8 @@ def _home(name: str) -> CommandHome | None:
     return next((home for home in COMMANDS if home.name == name), None)
 
 
-def _load(home: CommandHome) -> Any:
+def load(home: CommandHome) -> Any:
+    """Import a command's module and give the command itself."""
     found = getattr(importlib.import_module(f"skipstone.cli.{home.module}"), home.name)
     if not isinstance(found, typer.Typer):
         single = typer.Typer(add_completion=False)

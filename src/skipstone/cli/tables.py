@@ -40,7 +40,7 @@ from skipstone.cli.options import (
 from skipstone.cli.progress import Bars
 from skipstone.cli.rendering import cell, grid, print_grid, print_json
 from skipstone.errors import InvalidInput, listed
-from skipstone.lake import BLOCK_ROWS, CHUNK_ROWS, RAW_BLOCK_ROWS, SAMPLE_ROWS, Lake, Table, open_lake
+from skipstone.lake import BLOCK_ROWS, CHUNK_ROWS, RAW_BLOCK_ROWS, SAMPLE_ROWS, Lake, Promise, Table, open_lake
 from skipstone.layout.columns.seek import seek_profile
 from skipstone.predicate.printing import sql as sql_text
 from skipstone.relayout.advising import NO_CHANGE, Advice
@@ -169,6 +169,9 @@ def optimize(
     columns: WithColumns = False,
     headroom: Headroom = 0.0,
     seek: SeekOption = None,
+    keep_features: Annotated[
+        bool, typer.Option("--keep-features", help="Store features as columns, for other engines and rewrite.")
+    ] = False,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -190,13 +193,13 @@ def optimize(
             profile=None if seek is None else seek_profile(seek),
             progress=bars,
         )
-        done = found.optimize(advice, progress=bars)
+        done = found.optimize(advice, keep_features=keep_features, progress=bars)
     if as_json:
         print_json({"advice": _plain_advice(advice), "optimized": dataclasses.asdict(done)})
         return
     _print_advice(advice)
     if done.version is None:
-        typer.echo("Nothing was written.")
+        typer.echo("Nothing was written." if advice.design is None else f"Nothing was written: {done.reason}.")
     else:
         typer.echo(f"Version {done.version}: {done.chunks:,} chunks, {done.blocks:,} blocks, {_what_was_done(advice)}.")
 
@@ -205,6 +208,7 @@ def query(
     lake: LakeAt,
     sql: Statement,
     limit: Annotated[int, typer.Option(min=0, help="Rows to print, at most.")] = 100,
+    log: Annotated[bool, typer.Option("--log", help="Remember the query in the logs of its tables.")] = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -212,6 +216,7 @@ def query(
     from skipstone.spark.failures import spark_failures_as_ours
 
     opened = _lake(lake, True, storage_option)
+    opened.log_queries = log
     frame = opened.sql(sql)
     with spark_failures_as_ours("query"):
         rows: pa.Table = frame.limit(limit).toArrow()
@@ -270,8 +275,22 @@ def show(
                     f"  {layout.chunks:,} chunks by {layout.clustering}: {layout.blocks:,} blocks, "
                     f"{layout.features} features, {layout.layouts} layouts"
                 )
+                if layout.seek_cost is not None:
+                    cost = f"{layout.seek_cost:.1f} ms of seeks a row group for the workload they were ordered for"
+                    typer.echo(f"    columns ordered, {layout.duplicates} duplicates: {cost}")
+            if one.promise is not None:
+                typer.echo(f"  {_promised(one.promise)}")
             for name, kind in one.columns:
                 typer.echo(f"  {name}  {kind}")
+
+
+def _promised(promise: Promise) -> str:
+    """The prediction of the last layout beside what was read since."""
+    share = promise.predicted_rows_share
+    predicted = "unknown" if share is None else f"{100 * share:.1f} % of rows"
+    read = promise.read_rows_share
+    since = "no query was logged since" if read is None else f"{promise.logged_queries:,} logged: {100 * read:.1f} %"
+    return f"version {promise.version} was expected to read {predicted}; {since}"
 
 
 def history(

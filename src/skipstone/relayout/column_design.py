@@ -40,6 +40,7 @@ __all__ = [
     "drifts",
     "duplicate_share",
     "mean_chunk_bytes",
+    "recorded_cost",
     "with_column_cost",
 ]
 
@@ -218,6 +219,17 @@ def with_column_cost(chunk: NewChunk, queries: Sequence[Query], profile: SeekPro
     notes: tuple[Note, ...] = ((COST_NOTE, cost), (PROFILE_NOTE, profile.name))
     kept = tuple(note for note in chunk.facts.notes if note[0] not in (COST_NOTE, PROFILE_NOTE))
     return replace(chunk, facts=replace(chunk.facts, notes=(*kept, *notes)))
+
+
+def recorded_cost(snapshot: Snapshot, blocks: BlockSet) -> float | None:
+    """What was noted when the order of a block set's chunks was made, on average over their rows; None without one."""
+    cost = rows = 0.0
+    for chunk in blocks.chunks:
+        facts = snapshot.facts(chunk)
+        noted = dict(facts.notes).get(COST_NOTE)
+        if isinstance(noted, (int, float)):
+            cost, rows = cost + noted * facts.rows, rows + facts.rows
+    return cost / rows if rows else None
 
 
 def drifts(snapshot: Snapshot, queries: Sequence[Query]) -> tuple[Drift, ...]:

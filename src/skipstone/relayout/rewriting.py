@@ -10,14 +10,20 @@ Dissertation 3.2.2 and 4.3.3, with each step per chunk, so that no row ever leav
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from skipstone.catalog.location import Location
+from skipstone.catalog.schemes import scheme_document
 from skipstone.catalog.values import Blocks, ChunkFacts, NewChunk, Note, Snapshot
 from skipstone.errors import LayoutInfeasible
 from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import Scheme
+from skipstone.predicate.printing import sql
 from skipstone.relayout.column_design import with_column_cost
 from skipstone.relayout.executor import Executor, Progress
 from skipstone.relayout.fitting import ChunkFit, FitTask, LayoutFit, fit_chunk, with_used_features
@@ -59,6 +65,15 @@ class Design:
     seed: int = 0
     profile: SeekProfile | None = None
     by_scheme: tuple[tuple[str, Design], ...] = ()
+
+    def name(self, schema: pa.Schema) -> str:
+        """Name the design by all that decides what chunks become, so that it can be told that they are that already."""
+        queries = [[sql(one.filter), list(one.columns), one.weight] for one in self.queries]
+        tracked = [one.text for one in self.tracked]
+        others = [[scheme, one.name(schema)] for scheme, one in self.by_scheme]
+        settings = [self.block_rows, self.sample_rows, self.seed, repr(self.profile), queries, tracked, others]
+        document = scheme_document(self.scheme, schema) + json.dumps(settings).encode()
+        return hashlib.sha256(document).hexdigest()[:16]
 
 
 def with_features_kept(design: Design) -> Design:

@@ -40,6 +40,7 @@ class ChunkReport:
 
     A block counts as skipped by features where they rule it out, and as skipped by bounds where only those do.
     `skipped_whole` are blocks beyond that: of layouts that are not on the path, or of a chunk that has no match at all.
+    The rows are those of the blocks; a row that several layouts hold is there several times.
     """
 
     chunk: str
@@ -48,6 +49,9 @@ class ChunkReport:
     skipped_by_features: int
     skipped_by_bounds: int
     skipped_whole: int
+    rows_skipped_by_features: int
+    rows_skipped_by_bounds: int
+    rows_skipped_whole: int
     read: Counts
     plain: Counts
     path: tuple[LayoutReport, ...]
@@ -71,9 +75,11 @@ class ScanReport:
     plain: Counts
     chunks: tuple[ChunkReport, ...]
     reasons: tuple[str, ...]
+    alias: str = ""
+    """The name by which the query knows this mention of the table, where it is another one."""
 
 
-def report(plan: ScanPlan, *, table: str, unknown: Sequence[str] = ()) -> ScanReport:
+def report(plan: ScanPlan, *, table: str, alias: str = "", unknown: Sequence[str] = ()) -> ScanReport:
     """Describe a plan; `unknown` are parts of the query that could not be used, from whoever read it."""
     chunks = tuple(
         _chunk_report(plan, part, position) for part in plan.parts for position in range(len(part.blocks.chunks))
@@ -90,6 +96,7 @@ def report(plan: ScanPlan, *, table: str, unknown: Sequence[str] = ()) -> ScanRe
         sum((chunk.plain for chunk in chunks), Counts()),
         tuple(sorted(chunks, key=lambda chunk: chunk.chunk)),
         tuple(_reasons(plan, unknown)),
+        "" if alias == table else alias,
     )
 
 
@@ -101,16 +108,20 @@ def _chunk_report(plan: ScanPlan, part: BlockSetPlan, position: int) -> ChunkRep
     blocks = part.blocks
     span = slice(int(blocks.offsets[position]), int(blocks.offsets[position + 1]))
     by_features, by_bounds, read = part.by_features[span], part.by_bounds[span], part.read[span]
-    skipped_by_features = int((~by_features).sum())
-    skipped_by_bounds = int((by_features & ~by_bounds).sum())
+    masks = (~by_features, by_features & ~by_bounds, by_features & by_bounds & ~read)
+    by_feature, by_bound, whole = (int(mask.sum()) for mask in masks)
+    rows_by_feature, rows_by_bound, rows_whole = (int(blocks.rows[span][mask].sum()) for mask in masks)
     total = span.stop - span.start
     return ChunkReport(
         blocks.chunks[position],
         blocks.scheme,
         total,
-        skipped_by_features,
-        skipped_by_bounds,
-        total - int(read.sum()) - skipped_by_features - skipped_by_bounds,
+        by_feature,
+        by_bound,
+        whole,
+        rows_by_feature,
+        rows_by_bound,
+        rows_whole,
         part.chunk_counts(position),
         _plain(plan, part, span),
         _path_report(part, part.paths[position], span),
@@ -179,11 +190,12 @@ def _untracked(condition: Conjunction, parts: Sequence[BlockSetPlan]) -> list[st
 def text(found: ScanReport) -> str:
     """Render a report for a terminal."""
     lines = [
-        f"table {found.table}, version {found.version}",
+        f"table {found.table}{f' AS {found.alias}' if found.alias else ''}, version {found.version}",
         f"  filter    {found.filter or 'none'}",
         f"  columns   {', '.join(found.columns) or 'none'}",
     ]
-    lines += [f"  subsumed by  {feature}" for feature in found.subsuming]
+    lines += [f"  feature   {feature}" for feature in found.subsuming]
+    lines += [f"  vector    {vector}  in scheme {scheme[:8]}" for scheme, vector in found.query_vectors]
     lines += [
         f"  {name:<9} {of_read:>15,} of {of_plain:,} ({_share(of_read, of_plain)})"
         for name, of_read, of_plain in (
@@ -195,17 +207,32 @@ def text(found: ScanReport) -> str:
     ]
     if found.read.row_ids:
         lines.append(f"  row ids   {found.read.row_ids:>15,}")
+    lines += _skipped_lines(found)
     lines += _chunk_lines(found)
     lines += [f"  note: {reason}" for reason in found.reasons]
     return "\n".join(lines)
+
+
+def _skipped_lines(found: ScanReport) -> list[str]:
+    """How much each mechanism skips, over all chunks."""
+    mechanisms = (
+        ("features", "skipped_by_features", "rows_skipped_by_features"),
+        ("bounds", "skipped_by_bounds", "rows_skipped_by_bounds"),
+        ("path", "skipped_whole", "rows_skipped_whole"),
+    )
+    totals = [
+        (name, *(sum(getattr(chunk, fact) for chunk in found.chunks) for fact in (blocks, rows)))
+        for name, blocks, rows in mechanisms
+    ]
+    return [f"  skipped   {blocks:>15,} blocks of {rows:,} rows by {name}" for name, blocks, rows in totals if blocks]
 
 
 def _chunk_lines(found: ScanReport) -> list[str]:
     lines = []
     for chunk in found.chunks[:CHUNKS_IN_TEXT]:
         lines.append(
-            f"  chunk {chunk.chunk}: {chunk.read.blocks:,} of {chunk.blocks:,} blocks read; skipped "
-            f"{chunk.skipped_by_features:,} by features, {chunk.skipped_by_bounds:,} by bounds"
+            f"  chunk {chunk.chunk}: {chunk.read.blocks:,} of {chunk.blocks:,} blocks and {chunk.read.rows:,} rows read; "
+            f"skipped {chunk.skipped_by_features:,} by features, {chunk.skipped_by_bounds:,} by bounds"
             + (f", {chunk.skipped_whole:,} off the path" if chunk.skipped_whole else "")
         )
         if len(chunk.path) > 1:

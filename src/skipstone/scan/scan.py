@@ -6,6 +6,7 @@ Only `to_spark` starts a Java virtual machine, and only where no Spark session w
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -38,10 +39,12 @@ class Scan:
         to_frame: Callable[[ScanPlan], DataFrame],
         threads: int | None = None,
         time_zone: str | None = None,
+        when_read: Callable[[ScanPlan, float], None] | None = None,
     ) -> None:
         self.plan = plan
         self._table = table
         self._time_zone = time_zone
+        self._when_read = when_read
         self._to_frame = to_frame
         self._threads = threads or os.cpu_count() or 1
 
@@ -52,6 +55,16 @@ class Scan:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Stream the rows; a few batches are read ahead, and no more than those are held."""
+        started = time.perf_counter()
+        yield from self._batches()
+        self._tell(self.plan, started)
+
+    def _tell(self, plan: ScanPlan, started: float) -> None:
+        """Tell whoever wants to know that all rows of a plan were read, and in how many seconds."""
+        if self._when_read is not None:
+            self._when_read(plan, time.perf_counter() - started)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         tasks = read_tasks(self.plan, self._table, exact=True, time_zone=self._time_zone)
         if len(tasks) <= 1 or self._threads == 1:
             for task in tasks:
@@ -75,8 +88,11 @@ class Scan:
         # Only the filter's columns are of interest, whichever were asked for.
         plan = plan_scan(snapshot, (), self.plan.filter, skipping=self.plan.skipping)
         tasks = read_tasks(plan, self._table, exact=True, time_zone=self._time_zone)
+        started = time.perf_counter()
         with ThreadPoolExecutor(self._threads) as pool:
-            return sum(pool.map(_count, tasks))
+            counted = sum(pool.map(_count, tasks))
+        self._tell(plan, started)
+        return counted
 
     def to_spark(self) -> DataFrame:
         """Describe the rows as a Spark data frame; Spark reads them when it runs, and checks the filter itself."""
