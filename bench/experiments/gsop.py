@@ -371,7 +371,7 @@ def _run_grouping(scale: float, seed: int, out: Path, smoke: bool) -> Report:
 
 SENTENCES = {
     "gsop": "What queries of ten templates read of column groups, the paper's way and ours, beside one layout for all.",
-    "gsop-grouping": "How groups are found: estimates against exact values, and searches that know nothing of skipping.",
+    "gsop-grouping": "How groups are found: estimates against exact values, and searches blind to skipping.",
 }
 EXPERIMENTS = (
     Experiment("gsop", SENTENCES["gsop"], "figures 4.8, 4.9, 4.11", scale=1.0, minutes=20, function=_run),
