@@ -231,7 +231,7 @@ def _chunk_lines(found: ScanReport) -> list[str]:
     lines = []
     for chunk in found.chunks[:CHUNKS_IN_TEXT]:
         lines.append(
-            f"  chunk {chunk.chunk}: {chunk.read.blocks:,} of {chunk.blocks:,} blocks and {chunk.read.rows:,} rows read; "
+            f"  chunk {chunk.chunk}: {chunk.read.blocks:,} of {chunk.blocks:,} blocks, {chunk.read.rows:,} rows read; "
             f"skipped {chunk.skipped_by_features:,} by features, {chunk.skipped_by_bounds:,} by bounds"
             + (f", {chunk.skipped_whole:,} off the path" if chunk.skipped_whole else "")
         )
