@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -49,7 +47,7 @@ def genetic(problem: ColumnProblem, profile: SeekProfile, effort: Effort, seed: 
     ranked = np.arange(POPULATION)
     with Watch(effort) as watch:
         _breed(items, seek, orders, positions, starts, costs, ranked, random_state(0), 0)
-        watch.started = time.perf_counter()
+        watch.started = watch.now()
         while count > 1 and watch.goes_on():
             _breed(items, seek, orders, positions, starts, costs, ranked, state, PARENTS)
             ranked = np.argsort(costs, kind="stable")

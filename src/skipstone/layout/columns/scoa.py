@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from skipstone.layout.columns.cost import order_cost
@@ -77,13 +75,13 @@ def _scoa(problem: ColumnProblem, profile: SeekProfile, effort: Effort, seed: in
             cooling = 1.0 - COOLING_RATE
             if spread:
                 temperature, cooling = hot * FINAL_TEMPERATURE ** min(watch.spent(), 1.0), 1.0
-            started = time.perf_counter()
+            started = watch.now()
             temperature = anneal_swaps(
                 items, seek, order, positions, start, best, costs, moves, temperature, cooling, state
             )
             watch.made(moves, float(costs[1]))
             if watch.timed:
-                wanted = moves * CALL_SECONDS / max(time.perf_counter() - started, 1e-6)
+                wanted = moves * CALL_SECONDS / max(watch.now() - started, 1e-6)
                 moves = max(1, min(int(wanted), 2 * moves, 65536))
     return FoundOrder(
         order=tuple(best.tolist()),

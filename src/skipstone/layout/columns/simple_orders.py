@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ from skipstone.layout.columns.seek import SeekProfile
 
 def default(problem: ColumnProblem, profile: SeekProfile, effort: Effort, seed: int) -> FoundOrder:
     """Keep the order of the schema (section 2.2 of the wide-table paper: "default")."""
-    return _found("default", problem, profile, seed, range(len(problem.sizes)))
+    return _found("default", problem, profile, effort, seed, range(len(problem.sizes)))
 
 
 def naive(problem: ColumnProblem, profile: SeekProfile, effort: Effort, seed: int) -> FoundOrder:
@@ -29,12 +28,14 @@ def naive(problem: ColumnProblem, profile: SeekProfile, effort: Effort, seed: in
     read = np.zeros(len(problem.sizes))
     for reads, weight in zip(problem.reads, problem.weights, strict=True):
         read[list(reads)] += weight
-    return _found("naive", problem, profile, seed, np.argsort(-read, kind="stable").tolist())
+    return _found("naive", problem, profile, effort, seed, np.argsort(-read, kind="stable").tolist())
 
 
-def _found(algorithm: str, problem: ColumnProblem, profile: SeekProfile, seed: int, order: Sequence[int]) -> FoundOrder:
-    started = time.perf_counter()
+def _found(
+    algorithm: str, problem: ColumnProblem, profile: SeekProfile, effort: Effort, seed: int, order: Sequence[int]
+) -> FoundOrder:
+    started = effort.clock()
     initial = order_cost(problem, range(len(problem.sizes)), profile)
     final = order_cost(problem, order, profile)
-    seconds = time.perf_counter() - started
+    seconds = effort.clock() - started
     return FoundOrder(tuple(order), algorithm, seed, initial, final, seconds=seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,13 +154,13 @@ def _anneal_groups(search: _Search, watch: Watch) -> None:
     """Descend to a first order, then anneal as often as the effort allows."""
     if search.count < 2:
         return
-    begun, moves = time.perf_counter(), watch.moves
+    begun, moves = watch.now(), watch.moves
     _descend(search, watch, 1, ANNEALED_SHARE / 2, passes=FIRST_PASSES)
     first = search.best.copy()
     unit = typical_spread(search.items, search.seek, search.arrangement, search.scratch)
     if unit <= 0.0:
         return
-    speed = (watch.moves - moves + search.count) / max(time.perf_counter() - begun, 1e-6)
+    speed = (watch.moves - moves + search.count) / max(watch.now() - begun, 1e-6)
     left = _moves_left(watch, speed, ANNEALED_SHARE)
     rounds = max(1, round(math.sqrt(left / (RESTARTS * search.count))))
     begin = watch.spent()
@@ -176,7 +175,7 @@ def _anneal_groups(search: _Search, watch: Watch) -> None:
         while watch.goes_on(high):
             done = max(0.0, (watch.spent() - low) / (high - low))
             temperature = hot * (COLD * unit / hot) ** done
-            started = time.perf_counter()
+            started = watch.now()
             anneal(
                 search.items,
                 search.seek,
@@ -190,7 +189,7 @@ def _anneal_groups(search: _Search, watch: Watch) -> None:
                 search.state,
             )
             watch.made(size.moves, float(search.costs[1]))
-            size.measured(time.perf_counter() - started)
+            size.measured(watch.now() - started)
 
 
 def _moves_left(watch: Watch, speed: float, share: float) -> float:
@@ -212,7 +211,7 @@ def _descend(search: _Search, watch: Watch, longest: int, share: float, passes: 
     at, since_better, made = 0, 0, 0
     while since_better < whole and (passes is None or made < passes * whole) and watch.goes_on(share):
         moves = min(size.moves, whole)
-        started = time.perf_counter()
+        started = watch.now()
         better = descend(
             search.items,
             search.seek,
@@ -228,7 +227,7 @@ def _descend(search: _Search, watch: Watch, longest: int, share: float, passes: 
         at, made = (at + moves) % whole, made + moves
         since_better = 0 if better else since_better + moves
         watch.made(moves, float(search.costs[1]))
-        size.measured(time.perf_counter() - started)
+        size.measured(watch.now() - started)
 
 
 def _refine_columns(
