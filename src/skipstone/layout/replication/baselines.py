@@ -7,8 +7,9 @@ Sun, dissertation, 2017, section 5.3. Both begin with GSOP and take its grouping
 
 Departs from the paper: how the cost model of 5.4 judges a set of features while features are clustered is left open
 there; here it is what queries read where each reads the copy that serves it best and a copy is one layout, because to
-group the columns for each of thousands of pairs is out of reach. A copy beyond the first has no masters; a feature that
-every row satisfies makes it hold all rows.
+group the columns for each of thousands of pairs is out of reach. Of the features that might be replicated next, the
+dozen that help most by themselves are tried with the groups clustered anew. A copy beyond the first has no masters; a
+feature that every row satisfies makes it hold all rows.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from skipstone.layout.vectors import distinct
 
 __all__ = ["Grouping", "clusters_of_features", "full_copies", "selective_replication"]
 
+MOST_OFFERS = 12
+"""So many features, whose replicas help most while the groups stay as they are, are tried with the groups made anew."""
+
 Grouping: TypeAlias = Callable[[DesignProblem], tuple[LayoutDraft, ...]]
 """GSOP as a black box: column groups with local features for a problem."""
 
@@ -48,10 +52,11 @@ def selective_replication(costs: SchemeCosts, groups: tuple[LayoutDraft, ...], b
     tried = 1
     while True:
         picked: tuple[float, int, tuple[LayoutDraft, ...]] | None = None
-        for feature in waiting:
-            replicated = _with_replica(layouts, feature, relevant[feature])
-            if costs.storage(replicated) > budget + ROUNDING:
-                continue
+        offers = [(one, _with_replica(layouts, one, relevant[one])) for one in waiting]
+        offers = [offer for offer in offers if costs.storage(offer[1]) <= budget + ROUNDING]
+        # What a replica does for its own queries is known before any group is clustered without its feature.
+        offers.sort(key=lambda offer: costs.queries((*layouts, offer[1][-1])))
+        for feature, replicated in offers[:MOST_OFFERS]:
             tried += 1
             cost = costs.queries(replicated)
             if cost < best and (picked is None or cost < picked[0]):
