@@ -16,7 +16,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,22 @@ import numpy as np
 import pyarrow as pa
 
 from skipstone.catalog.location import Location
+from skipstone.catalog.memory import MemoryCatalog
 from skipstone.catalog.native import NativeCatalog
 from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
 from skipstone.catalog.querylog import LoggedQuery, NativeQueryLog
 from skipstone.catalog.values import Change, Commit, NewChunk, Note, Snapshot, VacuumReport, new_chunk_name
-from skipstone.errors import InvalidInput, InvalidQuery, StorageFailed, TableExists, TableNotFound, listed
+from skipstone.errors import (
+    InvalidInput,
+    InvalidQuery,
+    LayoutInfeasible,
+    StorageFailed,
+    TableExists,
+    TableNotFound,
+    listed,
+)
 from skipstone.layout.columns.seek import SeekProfile
+from skipstone.layout.replication.gsop_r import ROUNDING
 from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.evaluation import cannot_evaluate
 from skipstone.predicate.literal import ALWAYS, Conjunction
@@ -39,8 +49,10 @@ from skipstone.predicate.writing_spark import identifier
 from skipstone.relayout.advising import Advice, Wishes, advise
 from skipstone.relayout.advising_columns import advise_columns
 from skipstone.relayout.column_design import ColumnWishes, recorded_cost
+from skipstone.relayout.design_files import DESIGN, design_in_force, keep_design, kept_design
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
+from skipstone.relayout.partial_replicas import stored_cells
 from skipstone.relayout.rewriting import rewrite_chunks, with_features_kept
 from skipstone.relayout.slicing import Slicing
 from skipstone.relayout.sources import LoadJob, Source, open_source, schemas_agree
@@ -294,20 +306,63 @@ class Table:
         source: DataFrame | pa.Table | str | os.PathLike[str],
         *,
         format: str | None = None,  # noqa: A002
-        block_rows: int = RAW_BLOCK_ROWS,
+        block_rows: int | None = None,
         cut_by: str | None = None,
+        layout: bool = False,
         progress: Progress | None = None,
     ) -> int:
-        """Add rows as new raw chunks, which old ones do not notice, and give the new version.
+        """Add rows as new chunks, which old ones do not notice, and give the new version.
 
-        They are cut as the table was created, or by `cut_by` this once.
+        They are raw, in blocks of `block_rows`; or, with `layout`, laid out by the design that the table was last
+        optimized by, in the same commit. They are cut as the table was created, or by `cut_by` this once.
         """
-        opened = self.lake._open(source, format)
-        return self._append(opened, block_rows=block_rows, cut_by=cut_by, progress=progress or Silent())
-
-    def _append(self, source: Source, *, block_rows: int, cut_by: str | None, progress: Progress) -> int:
-        _require_positive("block_rows", block_rows)
+        if layout and block_rows is not None:
+            raise InvalidInput("the layout says how many rows a block has; give block_rows, or ask for the layout")
+        rows_of_block = RAW_BLOCK_ROWS if block_rows is None else block_rows
+        _require_positive("block_rows", rows_of_block)
         snapshot = self.snapshot()
+        name = self._design_in_force(snapshot) if layout else None
+        opened = self.lake._open(source, format)
+        chunks = self._raw_chunks(opened, snapshot, rows_of_block, cut_by, progress or Silent())
+        if name is None or not chunks:
+            return self.catalog.commit(_loading("append", chunks), base=snapshot.version)
+        laid_out = self._laid_out(chunks, snapshot, name, progress or Silent())
+        change = _loading("append", laid_out)
+        return self.catalog.commit(replace(change, metrics=(*change.metrics, (DESIGN, name))), base=snapshot.version)
+
+    def _design_in_force(self, snapshot: Snapshot) -> str:
+        name = design_in_force(snapshot, self.history(COMMITS_LOOKED_AT))
+        if name is None:
+            raise InvalidInput(
+                f'table "{self.name}" has not been laid out yet, so that there is no layout to append in. '
+                "Hint: append without one, and optimize the table"
+            )
+        return name
+
+    def _laid_out(
+        self, chunks: tuple[NewChunk, ...], snapshot: Snapshot, design: str, progress: Progress
+    ) -> tuple[NewChunk, ...]:
+        """Rewrite raw chunks that belong to no version yet; their files go, whether that works out or not."""
+        try:
+            alone = MemoryCatalog()
+            base = alone.create(snapshot.schema, properties=snapshot.properties)
+            alone.commit(_loading("append", chunks), base=base.version)
+            return rewrite_chunks(
+                alone.snapshot(),
+                [chunk.name for chunk in chunks],
+                kept_design(design, snapshot.schema, self.location),
+                table=self.location,
+                executor=self.lake.executor,
+                progress=progress,
+                notes=((DESIGN, design),),
+            )
+        finally:
+            for file in sorted({file for chunk in chunks for file in chunk.blocks.files}):
+                self.location.delete(file)
+
+    def _raw_chunks(
+        self, source: Source, snapshot: Snapshot, block_rows: int, cut_by: str | None, progress: Progress
+    ) -> tuple[NewChunk, ...]:
         problems = schemas_agree(snapshot.schema, storable_schema(source.schema))
         if problems:
             raise InvalidInput(f'these rows do not fit table "{self.name}": {listed(problems)}')
@@ -315,8 +370,7 @@ class Table:
         chunk_rows = int(properties.get(_CHUNK_ROWS, CHUNK_ROWS))
         cut_by = properties.get(_CUT_BY) if cut_by is None else cut_by
         slicing = None if cut_by is None else Slicing.parse(cut_by, snapshot.schema)
-        chunks = self._load(source, snapshot.schema, chunk_rows, block_rows, slicing, progress)
-        return self.catalog.commit(_loading("append", chunks), base=snapshot.version)
+        return self._load(source, snapshot.schema, chunk_rows, block_rows, slicing, progress)
 
     def _load(
         self,
@@ -409,11 +463,14 @@ class Table:
         headroom: float = 0.0,
         profile: SeekProfile | None = None,
         column_seconds: float | None = None,
+        storage: float | None = None,
         progress: Progress | None = None,
     ) -> Advice:
         """Find the layout that serves a workload best, and whether it pays; nothing is written.
 
-        `clustering` is `auto`, the name of one, or several with parameters to choose from. With `columns`, an order of
+        `clustering` is `auto`, the name of one, or several with parameters to choose from. With `storage`, groups of
+        columns (`gsop`) and partial replicas (`gsop-r`) are tried, too: it says how many times the cells of the table
+        may be stored, 1.2 for a fifth more; row ids are no cells. With `columns`, an order of
         the columns is found for the same workload, with duplicates that take at most `headroom` of the table's bytes;
         `profile` says what a gap between two reads costs, by default as it is where the table lies, and
         `column_seconds` how long each search goes on.
@@ -421,7 +478,9 @@ class Table:
         _require_positive("block_rows", block_rows)
         _require_positive("sample_rows", sample_rows)
         queries = work.queries(self.name) if isinstance(work, Workload) else tuple(work)
-        wishes = Wishes(_specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed)
+        wishes = Wishes(
+            _specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed, storage
+        )
         snapshot = self.snapshot()
         advice = advise(
             snapshot,
@@ -459,7 +518,7 @@ class Table:
         design = with_features_kept(advice.design) if keep_features else advice.design
         name = design.name(snapshot.schema)
         asked = tuple(snapshot.chunks if chunks is None else chunks)
-        chosen = tuple(chunk for chunk in asked if ("design", name) not in snapshot.facts(chunk).notes)
+        chosen = tuple(chunk for chunk in asked if (DESIGN, name) not in snapshot.facts(chunk).notes)
         if not chosen:
             return Optimized(
                 None, 0, 0, f"nothing to do: all {len(asked):,} chunks are laid out by this advice already"
@@ -467,10 +526,11 @@ class Table:
         predicted = advice.candidate(advice.chosen)
         notes: tuple[Note, ...] = (
             ("clustering", advice.chosen),
-            ("design", name),
+            (DESIGN, name),
             ("predicted_rows_share", predicted.rows),
             ("predicted_bytes_share", predicted.bytes),
             ("least_rows_share", advice.lower_bound),
+            ("predicted_storage", predicted.storage),
         )
         rewritten = rewrite_chunks(
             snapshot,
@@ -481,8 +541,15 @@ class Table:
             progress=progress or Silent(),
             notes=notes,
         )
+        stored = stored_cells(rewritten) / max(1, sum(one.facts.rows for one in rewritten) * len(snapshot.schema))
+        if advice.storage is not None and stored > advice.storage + ROUNDING:
+            for file in sorted({file for chunk in rewritten for file in chunk.blocks.files}):
+                self.location.delete(file)
+            raise LayoutInfeasible.past_the_storage_budget(stored, advice.storage, predicted.storage)
+        # Before the commit: whoever sees a chunk that names the design must find it.
+        keep_design(replace(design, by_scheme=()), name, snapshot.schema, self.location)
         blocks = sum(len(chunk.blocks) for chunk in rewritten)
-        metrics = (*notes, ("chunks", len(rewritten)), ("blocks", blocks))
+        metrics = (*notes, ("storage", stored), ("chunks", len(rewritten)), ("blocks", blocks))
         change = Change("optimize", replaced=rewritten, metrics=metrics)
         version = self.catalog.commit(change, base=snapshot.version)
         return Optimized(version, len(rewritten), blocks, "; ".join(advice.reasons))

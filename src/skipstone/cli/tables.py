@@ -15,6 +15,7 @@ import typer
 from skipstone.cli.options import (
     AsJson,
     BlockRows,
+    Budget,
     Clusterings,
     CutBy,
     Dialect,
@@ -96,8 +97,14 @@ def append(
     table: TableName,
     source: SourceAt,
     format: SourceFormat = None,  # noqa: A002
-    block_rows: BlockRows = RAW_BLOCK_ROWS,
+    block_rows: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Rows of a block, where no layout decides; {RAW_BLOCK_ROWS:,} by default."),
+    ] = None,
     cut_by: CutBy = None,
+    layout: Annotated[
+        bool, typer.Option("--layout", help="Lay the new chunks out as the table was last optimized.")
+    ] = False,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -105,7 +112,7 @@ def append(
     """Add the rows of a source to a table, as new chunks."""
     found = _lake(lake, spark, storage_option).table(table)
     with Bars(quiet=as_json) as bars:
-        found.append(source, format=format, block_rows=block_rows, cut_by=cut_by, progress=bars)
+        found.append(source, format=format, block_rows=block_rows, cut_by=cut_by, layout=layout, progress=bars)
     _print_commit(found, as_json)
 
 
@@ -124,6 +131,7 @@ def advise(
     columns: WithColumns = False,
     headroom: Headroom = 0.0,
     seek: SeekOption = None,
+    storage: Budget = None,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -146,6 +154,7 @@ def advise(
             columns=columns,
             headroom=headroom,
             profile=None if seek is None else seek_profile(seek),
+            storage=storage,
             progress=bars,
         )
     if as_json:
@@ -169,6 +178,7 @@ def optimize(
     columns: WithColumns = False,
     headroom: Headroom = 0.0,
     seek: SeekOption = None,
+    storage: Budget = None,
     keep_features: Annotated[
         bool, typer.Option("--keep-features", help="Store features as columns, for other engines and rewrite.")
     ] = False,
@@ -191,6 +201,7 @@ def optimize(
             columns=columns,
             headroom=headroom,
             profile=None if seek is None else seek_profile(seek),
+            storage=storage,
             progress=bars,
         )
         done = found.optimize(advice, keep_features=keep_features, progress=bars)
@@ -398,18 +409,24 @@ def _plain_advice(advice: Advice) -> dict[str, Any]:
 
 
 def _print_advice(advice: Advice) -> None:
+    costs = ("stored", "to write") if advice.storage is not None else ()
     read = ("rows read", "cells read", "bytes read")
     rows: list[tuple[object, ...]] = [
         (
             cell(one.name, style="bold" if one.name == advice.chosen else ""),
+            *((f"{one.storage:.2f} x", _megabytes(one.written_bytes)) if costs else ()),
             *(f"{100 * share:.1f} %" for share in (one.rows, one.cells, one.bytes)),
         )
         for one in advice.candidates
     ]
-    rows.append(("no layout can read less than", f"{100 * advice.lower_bound:.1f} %", "", ""))
-    print_grid(grid("layout", *read, numbers=read), rows)
+    rows.append(("no layout can read less than", *("" for _ in costs), f"{100 * advice.lower_bound:.1f} %", "", ""))
+    print_grid(grid("layout", *costs, *read, numbers=(*costs, *read)), rows)
     for reason in advice.reasons:
         typer.echo(reason if reason.startswith("columns: ") else f"{advice.chosen}: {reason}")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
 
 
 def _what_was_done(advice: Advice) -> str:

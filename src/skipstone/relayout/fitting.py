@@ -101,7 +101,8 @@ def sample_rows(
     schema = pa.schema([*(sources[0].schema.field(name) for name in columns), pa.field(ROW_ID, pa.int64())])
     if not kept:
         return schema.empty_table().to_batches()[0] if schema.empty_table().to_batches() else _empty(schema)
-    return pa.concat_batches(kept)
+    # Row ids that were read from files may be NULL by their type, those that were made here may not.
+    return pa.RecordBatch.from_arrays(pa.concat_batches(kept).columns, schema=schema)
 
 
 def _empty(schema: pa.Schema) -> pa.RecordBatch:
