@@ -135,7 +135,7 @@ def subjects(plan: Plan, seed: int) -> list[Subject]:
 
 def hash_of(layout: ColumnLayout) -> str:
     """A short name for a layout."""
-    return hashlib.sha256(layout.to_json().encode()).hexdigest()[:12]
+    return hashlib.sha256(repr(layout.stored).encode()).hexdigest()[:12]
 
 
 def _storing(source: Path, layout: ColumnLayout) -> Callable[[Path], None]:

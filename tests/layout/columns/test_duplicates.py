@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skipstone.errors import InvalidInput
 from skipstone.layout.columns.copies import CopiedOrder, Pricing
-from skipstone.layout.columns.duplicates import FoundDuplicates, stored_cost
+from skipstone.layout.columns.duplicates import FoundDuplicates
 from skipstone.layout.columns.duplication import DUPLICATIONS
 from skipstone.layout.columns.problem import ColumnProblem
 from skipstone.layout.columns.search import Effort
@@ -128,12 +128,6 @@ def test_a_column_larger_than_the_headroom_is_passed_over() -> None:
         found = search(problem, [0, 1, 2, 3], 1e-5, PowerSeek(), Effort(moves=3000), 1)
         check_within_headroom(problem, found, 1e-5)
         assert found.duplicate_bytes in (0.0, 10.0, 20.0, 30.0)
-
-
-def test_readers_that_know_only_the_originals_pay_for_seeking_over_the_duplicates() -> None:
-    problem = ColumnProblem(np.array([1e6, 2e6, 4e6]), ((0, 2),), np.array([3.0]))
-    stored, original = [0, 1, 1, 2], [True, True, False, True]
-    assert stored_cost(problem, stored, LinearSeek(), original) == pytest.approx(3 * 4.0)
 
 
 @pytest.mark.parametrize("headroom", [-0.1, float("nan"), float("inf")])

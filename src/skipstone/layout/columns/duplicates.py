@@ -52,37 +52,19 @@ def headroom_bytes(problem: ColumnProblem, headroom: float) -> float:
     return headroom * float(problem.sizes.sum())
 
 
-def stored_cost(
-    problem: ColumnProblem, stored: Sequence[int], profile: SeekProfile, original: Sequence[bool] | None = None
-) -> float:
-    """Weighted seek cost of a workload whose queries each read the best copies; or the originals, where given.
+def stored_cost(problem: ColumnProblem, stored: Sequence[int], profile: SeekProfile) -> float:
+    """Weighted seek cost of a workload whose queries each read the best copies.
 
     >>> from skipstone.layout.columns.seek import LinearSeek
     >>> problem = ColumnProblem(np.array([1e6, 3e6, 1e6]), ((0, 2),), np.array([2.0]))
     >>> stored_cost(problem, [0, 1, 2, 0], LinearSeek())
     0.0
-    >>> stored_cost(problem, [0, 1, 2, 0], LinearSeek(), original=[True, True, True, False])
-    6.0
     """
-    if original is not None:
-        return _cost_of_originals(problem, stored, original, profile)
     if len(stored) == len(problem.sizes):
         return order_cost(problem, stored, profile)
     order = StoredOrder(problem.sizes, stored, profile)
     costs = [order.choose(reads).cost for reads in problem.reads]
     return float(np.dot(problem.weights, costs))
-
-
-def _cost_of_originals(
-    problem: ColumnProblem, stored: Sequence[int], original: Sequence[bool], profile: SeekProfile
-) -> float:
-    """Duplicates are items of their own that nobody reads."""
-    count = len(problem.sizes)
-    copies = [column for column, own in zip(stored, original, strict=True) if not own]
-    numbers = iter(range(count, count + len(copies)))
-    order = [column if own else next(numbers) for column, own in zip(stored, original, strict=True)]
-    wider = ColumnProblem(np.concatenate([problem.sizes, problem.sizes[copies]]), problem.reads, problem.weights)
-    return order_cost(wider, order, profile)
 
 
 def finished(

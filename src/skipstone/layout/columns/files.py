@@ -82,17 +82,6 @@ def write_sizes(sizes: ColumnSizes, path: str | os.PathLike[str]) -> None:
     _write(path, lines)
 
 
-def write_queries(queries: Iterable[ColumnQuery], path: str | os.PathLike[str]) -> None:
-    """Write what `read_queries` reads."""
-    lines = []
-    for query in queries:
-        for column in query.columns:
-            if "," in column:
-                raise InvalidInput(f'column "{column}" has a comma in its name, which a workload file cannot hold')
-        lines.append([query.name, repr(float(query.weight)), ",".join(query.columns)])
-    _write(path, lines)
-
-
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """Number the lines that are not blank, split at tabs."""
     try:

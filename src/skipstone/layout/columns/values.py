@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -55,33 +54,6 @@ class ColumnLayout:
     def duplicates(self) -> tuple[StoredColumn, ...]:
         """The physical columns that the schema never shows."""
         return tuple(column for column in self.stored if column.source is not None)
-
-    def to_json(self) -> str:
-        """Write the layout as text that a scheme can carry.
-
-        >>> layout = ColumnLayout((StoredColumn("b"), StoredColumn("a"), StoredColumn("b__copy1", "b")))
-        >>> layout.to_json()
-        '{"stored": [{"name": "b"}, {"name": "a"}, {"name": "b__copy1", "source": "b"}]}'
-        >>> ColumnLayout.from_json(layout.to_json()) == layout
-        True
-        """
-        entries = [
-            {"name": column.name} if column.source is None else {"name": column.name, "source": column.source}
-            for column in self.stored
-        ]
-        return json.dumps({"stored": entries}, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> ColumnLayout:
-        """Read what `to_json` wrote."""
-        try:
-            entries = json.loads(text)["stored"]
-            stored = tuple(StoredColumn(entry["name"], entry.get("source")) for entry in entries)
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
-            raise InvalidInput(
-                f'a column layout is {{"stored": [{{"name": ..., "source": ...}}]}}: {problem}'
-            ) from problem
-        return cls(stored)
 
 
 @dataclass(frozen=True, slots=True)
