@@ -74,6 +74,19 @@ def test_the_relaxation_bounds_every_choice_from_below_and_names_one(data: st.Da
     assert cost == pytest.approx(seek_costs(profile, read[0][1:] - read[1][:-1]).sum())
 
 
+def test_neighbours_are_read_from_different_places_where_that_saves_a_request() -> None:
+    """a and b lie together twice; each place needs one of them, or a gap there gets wider than what is read through."""
+    w, a, b, u, x, v, y = range(7)
+    sizes = np.full(7, 1000.0)
+    stored = [w, a, b, u, x, v, a, b, y]
+    profile = ObjectStoreSeek(coalesced_bytes=2500.0)
+    choice = StoredOrder(sizes, stored, profile).choose([w, a, b, x, y])
+    assert choice.cost == pytest.approx(cheapest_choice(sizes, stored, profile, [w, a, b, x, y]))
+    assert choice.cost < 1.0, "nothing but gaps that are read through"
+    assert choice.exact
+    assert {stored[position] for position in choice.positions} == {w, a, b, x, y}
+
+
 def test_many_columns_with_replicas_cost_less_than_with_one_copy_each() -> None:
     rng = np.random.default_rng(4)
     sizes = rng.lognormal(9, 2, 90)

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -43,6 +44,22 @@ def seek_costs(profile: SeekProfile, distances: NDArray[np.float64]) -> NDArray[
     costs = np.zeros(len(distances))
     add_costs(profile.compiled(), 1.0, np.asarray(distances, np.float64), 0.0, 0, len(distances), costs)
     return costs
+
+
+def is_concave(seek: CompiledSeek) -> bool:
+    """Whether each byte that a gap gets wider costs no more than the one before it; a step down is let pass.
+
+    >>> is_concave(PowerSeek().compiled()), is_concave(ObjectStoreSeek().compiled())
+    (True, False)
+    """
+    if seek.kind == TABLE:
+        slopes = [*(np.diff(seek.ys) / np.diff(seek.xs)), 0.0]
+        return all(before >= after for before, after in pairwise(slopes))
+    if seek.limit <= 0:
+        return True
+    before = seek.root * math.sqrt(seek.limit) + seek.slope * seek.limit
+    slope = seek.root / (2 * math.sqrt(seek.limit)) + seek.slope
+    return seek.far_slope * seek.limit + seek.far_base <= before and seek.far_slope <= slope
 
 
 @dataclass(frozen=True, slots=True)
