@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from skipstone.errors import CannotEvaluate, InvalidInput
 from skipstone.predicate.evaluation import Evaluator
 from skipstone.predicate.literal import Conjunction, Predicate
+from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql
 from tests.predicate.strategies import Generator, generators
+from tests.second_opinion import second_opinion
 
 BOTH_KNOW_AT_LEAST = 0.7
 """So much of what is drawn must be comparable, else the agreement says little."""
@@ -21,9 +23,7 @@ BOTH_KNOW_AT_LEAST = 0.7
 
 @pytest.fixture(scope="module")
 def connection() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
+    return second_opinion()
 
 
 def answers(connection: duckdb.DuckDBPyConnection, text: str, rows: pa.Table) -> list[bool | None]:
@@ -48,6 +48,13 @@ def test_a_filter_has_the_truth_values_that_duckdb_gives_it(
     connection: duckdb.DuckDBPyConnection, generator: Generator
 ) -> None:
     check(connection, generator.conjunction(), generator.table())
+
+
+def test_less_than_nan_is_not_turned_around(connection: duckdb.DuckDBPyConnection) -> None:
+    rows = pa.table({"x": [0.0, float("nan"), float("-inf"), None]})
+    filter_ = parse_filter("-x < CAST('NaN' AS DOUBLE)", rows.schema)
+    assert answers(connection, sql(filter_, "duckdb"), rows) == [True, False, True, None]
+    assert Evaluator(filter_).evaluate(rows).to_pylist() == [True, False, True, None]
 
 
 def run(connection: duckdb.DuckDBPyConnection, seeds: range) -> None:

@@ -16,6 +16,7 @@ from skipstone.predicate.normalising import conjunction, predicate
 from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql
 from tests.predicate.filter_texts import SCHEMA, Texts, Written, texts
+from tests.second_opinion import second_opinion
 
 JUDGED_AT_LEAST = 0.85
 """So many of the filters drawn are understood and run; the rest is left to Spark, and is counted here."""
@@ -23,8 +24,8 @@ JUDGED_AT_LEAST = 0.85
 
 @pytest.fixture(scope="module")
 def connection() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
+    connection = second_opinion()
+    connection.execute("SET threads = 1")
     return connection
 
 

@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -20,6 +19,7 @@ from skipstone.relayout.tracking import tracked_expressions
 from skipstone.scan.plan import Skipping
 from skipstone.workload.query import Query
 from tests.relayout.worlds import SCHEMA, random_condition, random_features, random_scheme, random_table
+from tests.second_opinion import second_opinion
 
 SCHEMES = int(os.environ.get("SKIPSTONE_CASES", "2400")) // 60
 QUERIES = 20
@@ -37,7 +37,7 @@ def _plain(value: Any) -> Any:
 
 def by_duckdb(rows: pa.Table, query: str) -> pa.Table:
     """Ask DuckDB, the second opinion."""
-    with duckdb.connect() as connection:
+    with second_opinion() as connection:
         connection.register("rows", rows)
         found: pa.Table = connection.sql(query).to_arrow_table()
         return found
