@@ -86,6 +86,8 @@ _MEASURES = (
     Measure("saved_share", "taken off", "share", Better.MORE),
     Measure("headroom_share", "space used", "share", Better.NEITHER),
     Measure("duplicates", "duplicates", "count", Better.NEITHER),
+    Measure("proven_share", "choices proven best", "share", Better.MORE),
+    Measure("choice_ms", "a choice", "milliseconds"),
     Measure("moves", "moves", "count", Better.NEITHER),
     Measure("worse_share", "queries worse off", "share"),
     Measure("mean_saving", "saved on average", "share", Better.MORE),

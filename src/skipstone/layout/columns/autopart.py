@@ -48,7 +48,7 @@ def autopart_c(problem: ColumnProblem, profile: SeekProfile, effort: Effort, see
     initial_cost = order_cost(problem, initial, profile)
     fragments: list[Fragment] = []
     with Watch(effort) as watch:
-        fragments = _fragments(grouped.problem, seek, watch)
+        fragments = _fragments(grouped.problem, seek, watch, initial_cost)
         _combine(grouped.problem, seek, fragments, watch)
     rest = set(range(len(grouped.groups))) - {group for fragment in fragments for group in fragment}
     order = grouped.columns_of([group for fragment in fragments for group in fragment] + sorted(rest))
@@ -68,7 +68,7 @@ def autopart_c(problem: ColumnProblem, profile: SeekProfile, effort: Effort, see
     )
 
 
-def _fragments(problem: ColumnProblem, seek: CompiledSeek, watch: Watch) -> list[Fragment]:
+def _fragments(problem: ColumnProblem, seek: CompiledSeek, watch: Watch, best_cost: float) -> list[Fragment]:
     """Lines 1-4: what each query reads and no query before it did, inserted where the queries so far pay least."""
     heaviest_first = sorted(range(len(problem.reads)), key=lambda query: (-problem.weights[query], query))
     fragments: list[Fragment] = []
@@ -83,7 +83,7 @@ def _fragments(problem: ColumnProblem, seek: CompiledSeek, watch: Watch) -> list
             fragments.insert(slot, new)
         else:
             fragments.append(new)
-        watch.made(1, float("inf"))
+        watch.made(1, best_cost)
         watch.goes_on()
     return fragments
 
