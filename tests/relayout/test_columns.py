@@ -319,6 +319,7 @@ def test_one_workload_drives_rows_and_columns(tmp_path: Path) -> None:
     assert found.then < found.now / 2
     assert 0 < found.duplicate_share <= 0.1
     assert "columns: by the profile power, an order made for this workload seeks" in advice.reasons[-1]
+    assert advice.reasons[-1].endswith(" queries kept from the search")
     done = table.optimize(advice)
     assert done.version is not None
     (names,) = orders(table)
@@ -335,6 +336,12 @@ def test_one_workload_drives_rows_and_columns(tmp_path: Path) -> None:
     assert again.columns.drift == pytest.approx(1.0, abs=0.01), "nothing has changed"
     assert not again.columns.advised
     assert table.scan().to_arrow().sort_by("day").select(wide_rows().schema.names).equals(wide_rows())
+
+
+def test_an_order_judged_by_the_queries_that_it_was_made_for_says_so(tmp_path: Path) -> None:
+    table = open_lake(tmp_path).create("t", wide_rows(), chunk_rows=2000, block_rows=1000)
+    advice = table.advise(asked(1, "day >= 0", count=3), columns=True)
+    assert advice.reasons[-1].endswith("on the 3 queries that it was made for, too few to keep some from the search")
 
 
 def test_rows_that_lie_well_stay_and_get_another_order(tmp_path: Path) -> None:

@@ -66,7 +66,9 @@ def advise_columns(
         advised,
         drift,
     )
-    advice = replace(advice, columns=forecast, reasons=(*advice.reasons, *_column_reasons(forecast, len(judging))))
+    advice = replace(
+        advice, columns=forecast, reasons=(*advice.reasons, *_column_reasons(forecast, _judges(queries, judging)))
+    )
     if not advised:
         return advice
     designs = [
@@ -108,7 +110,13 @@ def _column_targets(
     return sorted(targets.values(), key=lambda target: (-target.rows, target.scheme))
 
 
-def _column_reasons(found: ColumnForecast, judges: int) -> list[str]:
+def _judges(queries: Sequence[Query], judging: Sequence[Query]) -> str:
+    if len(judging) < len(queries):
+        return f"on {len(judging)} queries kept from the search"
+    return f"on the {len(queries)} queries that it was made for, too few to keep some from the search"
+
+
+def _column_reasons(found: ColumnForecast, judges: str) -> list[str]:
     reasons = []
     if found.drift is not None and found.drift > WORTH_REORDERING:
         reasons.append(
@@ -122,5 +130,5 @@ def _column_reasons(found: ColumnForecast, judges: int) -> list[str]:
     )
     if found.advised:
         more = f", with {found.duplicates} duplicates ({100 * found.duplicate_share:.1f} % more bytes)"
-        return [*reasons, f"{cost}{more if found.duplicates else ''}, on {judges} queries kept from the search"]
+        return [*reasons, f"{cost}{more if found.duplicates else ''}, {judges}"]
     return [*reasons, f"{cost}: {share} is saved, which is not worth the rewrite"]

@@ -14,7 +14,7 @@ from skipstone.layout.columns.copies import CopiedOrder, Pricing
 from skipstone.layout.columns.duplicates import FoundDuplicates
 from skipstone.layout.columns.duplication import DUPLICATIONS
 from skipstone.layout.columns.problem import ColumnProblem
-from skipstone.layout.columns.search import Effort
+from skipstone.layout.columns.search import Effort, Progress
 from skipstone.layout.columns.seek import LinearSeek, ObjectStoreSeek, PowerSeek, SeekProfile, seek_costs
 from tests.layout.columns.test_orders import scattered
 from tests.layout.columns.worlds import problems
@@ -109,6 +109,20 @@ def test_a_search_that_is_stopped_returns_its_best(name: str) -> None:
     effort = Effort(seconds=600.0, stop=lambda: next(asked) >= 150)
     found = DUPLICATIONS[name](problem, list(range(48)), 0.1, PowerSeek(), effort, 5)
     assert found.stopped
+    check_within_headroom(problem, found, 0.1)
+
+
+@pytest.mark.parametrize("name", list(DUPLICATIONS))
+def test_an_interrupt_from_the_keyboard_ends_the_search_with_its_best(name: str) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.moves > 4000:
+            raise KeyboardInterrupt
+
+    problem = scattered()
+    effort = Effort(seconds=600.0, progress=interrupt)
+    found = DUPLICATIONS[name](problem, list(range(48)), 0.1, PowerSeek(), effort, 5)
+    assert found.stopped
+    assert found.final_cost < found.initial_cost
     check_within_headroom(problem, found, 0.1)
 
 
