@@ -29,8 +29,8 @@ def relaxed_choice(
 
     That each item is read exactly once is relaxed (Fisher, "The Lagrangian Relaxation Method for Solving Integer
     Programming Problems", Management Science 1981): a path through the copies, from left to right, reads any of them
-    and is paid the item's price for each. Its cost, less what it would be paid for reading each item once, bounds the
-    cost of every choice from below. Prices rise where an item is not read and fall where it is read more than once.
+    and is paid the item's price for each. Its cost, less what it is paid, plus each item's price once, bounds the cost
+    of every choice from below. Prices rise where an item is not read and fall where it is read more than once.
     Each path is repaired into a choice: what is missing comes in where it costs least, what is read twice goes where
     that saves most.
     """
