@@ -191,10 +191,12 @@ def _fill(
     pricing = Pricing(copied)
     heap: list[tuple[float, tuple[int, ...]]] = []
     for run in candidates:
+        if not watch.goes_on():
+            return
         gain, _ = pricing.gain(run)
+        watch.made(1, best_cost)
         if gain > 1e-6:
             heap.append((-gain / float(sizes[list(run)].sum()) ** exponent, run))
-    watch.made(len(candidates), best_cost)
     heapq.heapify(heap)
     while heap and watch.goes_on():
         _, run = heapq.heappop(heap)
