@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,10 +20,19 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from skipstone.errors import CannotEvaluate, ColumnNotFound, InvalidInput, TableExists, TableNotFound
+from skipstone.errors import (
+    CannotEvaluate,
+    ColumnNotFound,
+    InvalidInput,
+    InvalidQuery,
+    StorageFailed,
+    TableExists,
+    TableNotFound,
+)
 from skipstone.lake import Lake, Table, open_lake
 from skipstone.scan.explain import report, text
 from skipstone.scan.plan import Skipping
+from skipstone.workload.reading import Workload
 
 ROWS = pa.table({"id": range(1000), "day": [number // 100 for number in range(1000)], "name": ["a", None] * 500})
 
@@ -77,6 +87,114 @@ def test_a_source_that_cannot_be_read_leaves_no_table(lake: Lake, tmp_path: Path
     assert lake.tables() == ()
     with pytest.raises(TableNotFound, match='no table "bad"'):
         lake.table("bad")
+
+
+def test_a_source_that_turns_out_to_be_damaged_on_the_way_leaves_nothing_behind(lake: Lake, tmp_path: Path) -> None:
+    """The first file is loaded before the second, whose footer is good and whose data are not, is found out."""
+    (tmp_path / "p").mkdir()
+    pq.write_table(ROWS, tmp_path / "p" / "a.parquet")
+    damaged = bytearray((tmp_path / "p" / "a.parquet").read_bytes())
+    damaged[4:400] = bytes(396)
+    (tmp_path / "p" / "b.parquet").write_bytes(damaged)
+    with pytest.raises(InvalidInput, match=r"p/b\.parquet cannot be read as Parquet: "):
+        lake.create("t", tmp_path / "p")
+    assert not (tmp_path / "lake" / "t").exists()
+    table = lake.create("t", ROWS)
+    before = sorted((tmp_path / "lake" / "t" / "data").rglob("*"))
+    with pytest.raises(InvalidInput, match=r"p/b\.parquet cannot be read as Parquet: "):
+        table.append(tmp_path / "p")
+    assert sorted((tmp_path / "lake" / "t" / "data").rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("short.csv", "id,day\n1,2\n3\n", "CSV parse error: Expected 2 columns, got 1: 3"),
+        ("empty.csv", "", "Empty CSV file"),
+        ("late.csv", "id,day\n" + "1,2\n" * 400_000 + "x,3\n", "CSV conversion error to int64: invalid value 'x'"),
+    ],
+)
+def test_bad_rows_of_csv_are_said_with_the_file(
+    name: str, content: str, reason: str, lake: Lake, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidInput) as caught:
+        lake.create("c", tmp_path / name)
+    assert str(caught.value).startswith(f"{tmp_path / name} cannot be read as CSV: ")
+    assert str(caught.value).endswith(reason)
+    assert lake.tables() == ()
+
+
+def test_csv_is_appended_with_the_types_of_the_table(lake: Lake, tmp_path: Path) -> None:
+    """What the text looks like says nothing then: whole numbers in a column of doubles, a column without any value."""
+    table = lake.create("c", pa.table({"price": [0.5], "name": ["7"], "day": pa.array([None], pa.date32())}))
+    (tmp_path / "more.csv").write_text("price,name,day\n1,12,\n2,,\n")
+    table.append(tmp_path / "more.csv")
+    assert table.scan(["price", "name"], "price >= 1").to_arrow().to_pylist() == [
+        {"price": 1.0, "name": "12"},
+        {"price": 2.0, "name": None},
+    ]
+    (tmp_path / "header.csv").write_text("price,name,day\n")
+    table.append(tmp_path / "header.csv")
+    assert table.scan().count() == 3
+    (tmp_path / "wrong.csv").write_text("price,name,day\ncheap,a,\n")
+    with pytest.raises(InvalidInput, match=r"wrong\.csv cannot be read as CSV: .*to double: invalid value 'cheap'"):
+        table.append(tmp_path / "wrong.csv")
+
+
+def test_a_csv_file_without_rows_makes_a_table_of_texts(lake: Lake, tmp_path: Path) -> None:
+    (tmp_path / "header.csv").write_text("id,name\n")
+    assert lake.create("h", tmp_path / "header.csv").schema.types == [pa.string(), pa.string()]
+
+
+def test_a_time_zone_must_be_one(lake: Lake) -> None:
+    with pytest.raises(InvalidInput, match=r'no time zone "Europe/Pariss"\. Did you mean "Europe/Paris"\?'):
+        lake.create("t", ROWS, time_zone="Europe/Pariss")
+    assert dict(lake.create("t", ROWS, time_zone="+05:30").snapshot().properties)["skipstone.timeZone"] == "+05:30"
+
+
+@pytest.mark.parametrize("kind", ["DELETE FROM t", "UPDATE t SET id = 1", "DROP TABLE t", "INSERT INTO t VALUES (1)"])
+def test_a_statement_that_would_change_a_table_is_refused(kind: str, lake: Lake, table: Table) -> None:
+    with pytest.raises(InvalidQuery) as caught:
+        lake.explain(kind)
+    assert str(caught.value) == (
+        f'{kind.split()[0]} cannot be used on table "t": statements are queries here, '
+        "and tables are changed by create, append, optimize and restore"
+    )
+
+
+def test_a_workload_without_a_query_on_the_table_says_what_there_is(table: Table) -> None:
+    statements = ["SELECT id FROM elsewhere", "SELECT idd FROM t", "SELECT id FROM t WHERE"]
+    with pytest.raises(InvalidInput) as caught:
+        table.advise(Workload.of(statements, {"t": table.schema}))
+    assert str(caught.value) == (
+        'the workload has no query on table "t"; statements read: 3; not understood: 2, the first at statement:2:8: '
+        'no column "idd" in the tables that the statement reads. Did you mean "id"? It has: day, id, name; '
+        "other tables in them: elsewhere"
+    )
+
+
+def test_a_column_to_be_excluded_must_be_there(table: Table) -> None:
+    with pytest.raises(ColumnNotFound, match=r'no column "dy" in table "t" \(exclude\)\. Did you mean "day"\?'):
+        table.advise(Workload.of(["SELECT id FROM t WHERE day = 1"], {"t": table.schema}), exclude=["dy"])
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda path: path.unlink(), "is not there, though a version of the table has it; "),
+        (lambda path: path.write_bytes(b"PAR1"), "cannot be read: Parquet file size is 4 bytes"),
+    ],
+    ids=["deleted", "damaged"],
+)
+def test_a_file_of_the_table_that_cannot_be_read_is_named(
+    damage: Callable[[Path], object], reason: str, table: Table
+) -> None:
+    file = table.snapshot().block_sets[0].files[0]
+    damage(Path(table.location.uri) / file)
+    with pytest.raises(StorageFailed) as caught:
+        table.scan().to_arrow()
+    assert str(caught.value).startswith(f"{table.location.uri}/{file} {reason}")
 
 
 def test_a_table_is_not_made_twice(lake: Lake, table: Table) -> None:

@@ -76,7 +76,7 @@ class InvalidQuery(SkipstoneError, ValueError):
               ^
         """
         if line is None or column is None:
-            return cls(f"{reason}\n  {_shorten(sql)}", sql=sql)
+            return cls(f"{reason}\n  {_shorten(sql)}" if sql.strip() else reason, sql=sql)
         lines = sql.splitlines() or [""]
         shown, place = _around(lines[min(line, len(lines)) - 1].replace("\t", " "), column - 1)
         pointer = " " * place + "^"

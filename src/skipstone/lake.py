@@ -12,6 +12,7 @@ Everything here takes plain values and gives frozen results; the command line on
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections import Counter
@@ -29,9 +30,18 @@ from skipstone.catalog.native import NativeCatalog
 from skipstone.catalog.protocol import DEFAULT_RETENTION, Catalog
 from skipstone.catalog.querylog import LoggedQuery, NativeQueryLog
 from skipstone.catalog.values import Change, Commit, NewChunk, Note, Snapshot, VacuumReport, new_chunk_name
-from skipstone.errors import InvalidInput, InvalidQuery, StorageFailed, TableExists, TableNotFound, listed
+from skipstone.errors import (
+    ColumnNotFound,
+    InvalidInput,
+    InvalidQuery,
+    StorageFailed,
+    TableExists,
+    TableNotFound,
+    listed,
+)
 from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.scheme import ClusteringSpec, Scheme
+from skipstone.predicate.arrow.zones import require_zone
 from skipstone.predicate.evaluation import cannot_evaluate
 from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.predicate.parsing import parse_filter
@@ -45,7 +55,7 @@ from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silen
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
 from skipstone.relayout.rewriting import rewrite_chunks, with_features_kept
 from skipstone.relayout.slicing import Slicing
-from skipstone.relayout.sources import LoadJob, Source, open_source, schemas_agree
+from skipstone.relayout.sources import LoadJob, Source, open_source, schemas_agree, with_types_of
 from skipstone.relayout.tracking import tracked_columns
 from skipstone.scan.explain import ScanReport, report
 from skipstone.scan.plan import ScanPlan, Skipping, plan_scan
@@ -179,6 +189,7 @@ class Lake:
         """
         _require_positive("chunk_rows", chunk_rows)
         _require_positive("block_rows", block_rows)
+        require_zone(time_zone)
         location = self.location.child(_table_name(name))
         catalog = NativeCatalog(location)
         if catalog.exists():
@@ -233,6 +244,7 @@ class Lake:
         `time_zone` is that of the engine's session. The answer stays the same, also when chunks without features are
         added and published later.
         """
+        require_zone(time_zone)
         snapshots = {name: self.table(name).snapshot() for name in self.tables()}
         schemas = {name: snapshot.schema for name, snapshot in snapshots.items()}
         front = FrontEnd(schemas, dialect=dialect, timezone=time_zone)
@@ -312,7 +324,7 @@ class Table:
         _require_positive("block_rows", rows_of_block)
         snapshot = self.snapshot()
         name = self._design_in_force(snapshot) if layout else None
-        opened = self.lake._open(source, format)
+        opened = with_types_of(self.lake._open(source, format), snapshot.schema)
         chunks = self._raw_chunks(opened, snapshot, rows_of_block, cut_by, progress or Silent())
         if name is None or not chunks:
             return self.catalog.commit(_loading("append", chunks), base=snapshot.version)
@@ -373,10 +385,23 @@ class Table:
     ) -> tuple[NewChunk, ...]:
         """Write rows as raw chunks, which belong to no version yet."""
         raw = Scheme.raw(schema.names)
-        target = BlockTarget.of(self.location, new_chunk_name(), schema, raw, tracked=tracked_columns(schema))
+        chunk = new_chunk_name()
+        target = BlockTarget.of(self.location, chunk, schema, raw, tracked=tracked_columns(schema))
         job = LoadJob(target, block_rows, min(RAW_FILE_ROWS, chunk_rows), slicing)
-        loaded = source.load(job, executor=self.lake.executor, progress=progress)
+        try:
+            loaded = source.load(job, executor=self.lake.executor, progress=progress)
+        except BaseException:
+            self._delete_what_is_left_of(chunk)
+            raise
         return raw_chunks(loaded, schema.names, chunk_rows=chunk_rows, source=source.name)
+
+    def _delete_what_is_left_of(self, chunk: str) -> None:
+        """Delete what tasks have written of a load that failed; what cannot be deleted is an orphan for vacuum."""
+        with contextlib.suppress(OSError):
+            for file in tuple(self.location.list(f"data/{chunk}")):
+                self.location.delete(file.path)
+            if self.location.is_local:
+                os.rmdir(self.location.uri)  # fails, and should, where there is a table
 
     def scan(
         self,
@@ -464,9 +489,12 @@ class Table:
         """
         _require_positive("block_rows", block_rows)
         _require_positive("sample_rows", sample_rows)
-        queries = work.queries(self.name) if isinstance(work, Workload) else tuple(work)
+        queries = self._asked(work)
         wishes = Wishes(_specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed)
         snapshot = self.snapshot()
+        for column in exclude:
+            if column not in snapshot.schema.names:
+                raise ColumnNotFound.among(column, snapshot.schema.names, where=f'table "{self.name}" (exclude)')
         advice = advise(
             snapshot,
             queries,
@@ -481,6 +509,20 @@ class Table:
         seek = profile or reading_profile(self.location)
         wished = ColumnWishes(headroom, seek, column_seconds, seed=seed)
         return advise_columns(advice, snapshot, queries, wishes, wished)
+
+    def _asked(self, work: Workload | Sequence[Query]) -> tuple[Query, ...]:
+        """The queries of a workload on this table; an error where there are none, with what may be the reason."""
+        if not isinstance(work, Workload):
+            return tuple(work)
+        queries = work.queries(self.name)
+        if queries:
+            return queries
+        reasons = [f"statements read: {work.statements:,.0f}"]
+        if work.problem_count:
+            reasons.append(f"not understood: {work.problem_count:,.0f}, the first at {work.problems[0]}")
+        if work.others:
+            reasons.append(f"other tables in them: {listed(sorted(work.others))}")
+        raise InvalidInput(f'the workload has no query on table "{self.name}"; {"; ".join(reasons)}')
 
     def optimize(
         self,
@@ -686,6 +728,13 @@ def _mentions(
     places = table_places(text, schemas, dialect=dialect)
     if places is None:
         raise InvalidQuery.at(statement.problem, sql=text, line=statement.line, column=statement.column)
+    kind = statement.problem.removeprefix("not a query but ")
+    if places and not statement.is_query and kind != "DESCRIBE":
+        raise InvalidQuery(
+            f'{kind} cannot be used on table "{places[0].table}": statements are queries here, '
+            "and tables are changed by create, append, optimize and restore",
+            sql=text,
+        )
     reason = statement.problem or "the statement's use of this table is not understood"
     requests = _by_mention(statement.requests)
     for place in places:

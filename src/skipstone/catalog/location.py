@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.fs
 
 from skipstone.errors import InvalidInput
@@ -109,7 +110,10 @@ class Location:
     def directories(self) -> tuple[str, ...]:
         """Name the directories right below this place, sorted; none where there is nothing."""
         filesystem, base = self.filesystem()
-        infos = filesystem.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True))
+        try:
+            infos = filesystem.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True))
+        except NotADirectoryError as error:
+            raise InvalidInput(f"{self.uri} is a file, and not a directory of tables") from error
         return tuple(sorted(info.base_name for info in infos if info.type == pyarrow.fs.FileType.Directory))
 
     def list(self, path: str = "") -> Iterator[StoredFile]:
@@ -156,7 +160,10 @@ def _filesystem(uri: str, options: tuple[tuple[str, str], ...]) -> tuple[Any, st
         return pyarrow.fs.GcsFileSystem(**_gcs_arguments(known)), rest
     if scheme in ("abfs", "abfss", "az"):
         return _azure(rest, known)
-    filesystem, path = pyarrow.fs.FileSystem.from_uri(uri)
+    try:
+        filesystem, path = pyarrow.fs.FileSystem.from_uri(uri)
+    except pa.ArrowInvalid as error:
+        raise InvalidInput(f"{uri} cannot be opened: {str(error).splitlines()[0]}") from error
     return filesystem, path
 
 

@@ -89,7 +89,7 @@ def still_reads(old: pa.Schema, new: pa.Schema) -> bool:
 def require_retention(retention: timedelta, allow_short_retention: bool) -> None:
     """Raise InvalidInput for a retention below the floor, unless that is asked for by name."""
     if retention < timedelta(0):
-        raise InvalidInput(f"a retention cannot be negative; it was {retention}")
+        raise InvalidInput(f"a retention cannot be negative; it was {retention / timedelta(hours=1):g} hours")
     if retention < DEFAULT_RETENTION and not allow_short_retention:
         raise InvalidInput(
             f"a retention of {retention} is below the floor of {DEFAULT_RETENTION.days} days: files of a writer that "

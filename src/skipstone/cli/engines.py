@@ -31,9 +31,10 @@ def rewrite(
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print a query with the conditions on features that its filter implies, for engines that read published tables.
+    """Print a query with the conditions that its filter implies, for other engines.
 
-    The answer stays the same. Tables need features kept as columns (optimize --keep-features) and an export after it.
+    They are conditions on features. The answer stays the same. Tables need features kept as columns (optimize
+    --keep-features) and an export after it.
     """
     found = open_lake(lake, storage_options=storage_options(storage_option)).rewrite(
         sql, dialect=dialect.value, time_zone=time_zone
@@ -54,10 +55,16 @@ def log(
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what was asked of a table, latest first, and what it read."""
+    """List what was asked of a table, and what it read.
+
+    The latest comes first.
+    """
     queries = open_lake(lake, storage_options=storage_options(storage_option)).table(table).log()[: -limit - 1 : -1]
     if as_json:
         print_json([dataclasses.asdict(one) for one in queries])
+        return
+    if not queries:
+        typer.echo(f"no query on {table} was logged; query --log and open(log_queries=True) do that")
         return
     rows = (
         (

@@ -49,9 +49,10 @@ def describe(error: BaseException) -> str:
         return "Interrupted; what was not committed yet has no effect."
     if isinstance(error, SkipstoneError):
         return _one_screen(f"{type(error).__name__}: {error}")
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError):
+        # Arrow's and delta-rs's have a text only, which names what was asked of which store.
         where = f": {error.filename}" if error.filename else ""
-        return _one_screen(f"{error.strerror}{where}")
+        return _one_screen(f"{error.strerror}{where}" if error.strerror else str(error).strip())
     return _one_screen(
         f"This is a bug in Skipstone, not in what you asked for: {type(error).__name__}: {error}\n"
         "Please report it with the command and the output of `skipstone --debug ...`."

@@ -62,6 +62,9 @@ __all__ = [
     "vacuum",
 ]
 
+LONGEST_RETENTION = 1_000_000
+"""Hours; more than a century is a slip of the hand."""
+
 
 def create(
     lake: LakeAt,
@@ -341,6 +344,8 @@ def vacuum(
     as_json: AsJson = False,
 ) -> None:
     """Delete the files that no snapshot uses any more."""
+    if not 0 <= retain_hours <= LONGEST_RETENTION:
+        raise InvalidInput(f"--retain-hours goes from 0 to {LONGEST_RETENTION:,}; it was {retain_hours:g}")
     found = _lake(lake, False, storage_option).table(table)
     report = found.vacuum(
         timedelta(hours=retain_hours), dry_run=not delete, allow_short_retention=allow_short_retention

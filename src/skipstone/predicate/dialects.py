@@ -64,6 +64,7 @@ def dialect_named(name: str) -> Dialect:
     try:
         return Dialect.get_or_raise(name)
     except ValueError:
-        nearest = near_miss(name, [each for each in Dialect.classes if each])
-        hint = f' Did you mean "{nearest}"?' if nearest else ""
+        known = sorted({each for each in Dialect.classes if each} - {SkipstoneSpark.__name__.lower()})
+        nearest = near_miss(name, known)
+        hint = f' Did you mean "{nearest}"?' if nearest else f" There are: {', '.join(known)}"
         raise InvalidInput(f'no SQL dialect "{name}".{hint}') from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -86,15 +87,26 @@ NO_WORDS: Final = "cannot tell the words apart; a quote or a comment may not be 
 """What is said of a text that does not even fall into words: sqlglot gives no place then."""
 
 
+_TOKEN = re.compile(
+    r"but got <Token token_type: (?:TokenType\.)?(?P<kind>\w+), text: (?P<text>.*?), line: .*>$", re.DOTALL
+)
+
+
 def what_was_found(error: Mapping[str, Any]) -> str:
     """Say in our words what sqlglot found wrong at one place of a text.
 
     >>> what_was_found({"description": "Invalid expression / Unexpected token", "highlight": ")"})
     "did not expect ')' here"
+    >>> what_was_found({"description": "Expected a name but got <Token token_type: TokenType.ON, text: ON, line: 1>"})
+    "expected a name but found 'ON'"
     """
     found, reason = str(error.get("highlight") or ""), str(error.get("description") or "")
     if reason.startswith(("Required keyword", "Required argument")):
         return f"something is missing at {found!r}"
     if reason.startswith("Invalid expression"):
         return f"did not expect {found!r} here"
+    token = _TOKEN.search(reason)
+    if token is not None:
+        instead = "the text ends" if token["kind"] == "SENTINEL" else f"found {token['text']!r}"
+        reason = f"{reason[: token.start()]}but {instead}"
     return reason[:1].lower() + reason[1:].rstrip(".") or "cannot read this"

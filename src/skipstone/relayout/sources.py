@@ -1,14 +1,17 @@
 """Where rows to be loaded come from: pieces that one task each reads as a stream of Arrow batches.
 
 Parquet files and Delta tables are read row group by row group with pyarrow, CSV files as streams, Arrow tables from
-memory. Spark DataFrames come through `skipstone.spark.loading`, because only Spark can read them.
+memory. What cannot be read is said with the name of its file. Spark DataFrames come through `skipstone.spark.loading`,
+because only Spark can read them.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -20,7 +23,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from skipstone.catalog.location import Location
-from skipstone.errors import InvalidInput, listed
+from skipstone.errors import InvalidInput, SkipstoneError, listed
 from skipstone.relayout.executor import Executor, Progress
 from skipstone.relayout.loading import Loaded, write_batches
 from skipstone.relayout.slicing import Slicing, write_sliced
@@ -36,6 +39,7 @@ __all__ = [
     "delta_source",
     "open_source",
     "parquet_source",
+    "with_types_of",
 ]
 
 PIECE_ROWS = 1_000_000
@@ -121,7 +125,11 @@ class ParquetPiece:
         """Read the rows; a column that this file lacks is NULL."""
         filesystem, base = self.place.filesystem()
         constants = dict(self.constants)
-        with pq.ParquetFile(filesystem.open_input_file(posixpath.join(base, self.path))) as file:
+        place = posixpath.join(base, self.path)
+        with (
+            _told_as_bad_source(self.place.child(self.path), "Parquet"),
+            pq.ParquetFile(filesystem.open_input_file(place)) as file,
+        ):
             present = set(file.schema_arrow.names)
             wanted = [name for name in self.schema.names if name in present and name not in constants]
             for batch in file.iter_batches(BATCH_ROWS, row_groups=list(self.row_groups), columns=wanted):
@@ -143,6 +151,7 @@ class CsvPiece:
             column_types=self.schema, include_columns=self.schema.names, strings_can_be_null=True
         )
         with (
+            _told_as_bad_source(self.place.child(self.path), "CSV"),
             filesystem.open_input_stream(posixpath.join(base, self.path)) as stream,
             pyarrow.csv.open_csv(stream, convert_options=options) as reader,
         ):
@@ -176,6 +185,8 @@ def open_source(
     if isinstance(source, pa.Table):
         return arrow_source(source)
     place = Location.at(source, options)
+    if place.is_local and not os.path.exists(place.uri):
+        raise InvalidInput(f"there is no file or directory {place.uri} to load from")
     kind = format or _format_of(place)
     openers = {"parquet": parquet_source, "csv": csv_source, "delta": delta_source}
     if kind not in openers:
@@ -192,11 +203,10 @@ def arrow_source(rows: pa.Table) -> Source:
 def parquet_source(place: Location) -> Source:
     """Load a Parquet file, or all of a directory, with Hive-style partition directories as columns."""
     filesystem, base = place.filesystem()
-    try:
+    with _told_as_bad_source(place, "Parquet"):
         files = pyarrow.dataset.dataset(base, filesystem=filesystem, format="parquet", partitioning="hive")
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place.uri} cannot be read as Parquet: {str(error).splitlines()[0]}") from error
-    return _dataset_source(place, files, f"parquet {place.uri}")
+        # The footers of all files are read here, so a file of another kind among them is known before anything moves.
+        return _dataset_source(place, files, f"parquet {place.uri}")
 
 
 def delta_source(place: Location) -> Source:
@@ -210,20 +220,46 @@ def delta_source(place: Location) -> Source:
 
 
 def csv_source(place: Location) -> Source:
-    """Load a CSV file or a directory of them; names come from the header, types from the first megabyte."""
+    """Load a CSV file or a directory of them; names come from the header, types from the first megabyte.
+
+    A column without any value there is one of texts, as Spark has it.
+    """
     paths = [file.path for file in place.list() if file.path.endswith((".csv", ".csv.gz"))]
     if not paths:
         place, paths = Location(posixpath.dirname(place.uri), place.options), [posixpath.basename(place.uri)]
     filesystem, base = place.filesystem()
-    try:
-        with (
-            filesystem.open_input_stream(posixpath.join(base, paths[0])) as stream,
-            pyarrow.csv.open_csv(stream) as reader,
-        ):
-            schema = reader.schema
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InvalidInput(f"{place.uri} cannot be read as CSV: {str(error).splitlines()[0]}") from error
+    with (
+        _told_as_bad_source(place.child(paths[0]), "CSV"),
+        filesystem.open_input_stream(posixpath.join(base, paths[0])) as stream,
+        pyarrow.csv.open_csv(stream) as reader,
+    ):
+        schema = pa.schema([
+            field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in reader.schema
+        ])  # fmt: skip
     return PiecewiseSource(schema, tuple(CsvPiece(place, path, schema) for path in paths), f"csv {place.uri}")
+
+
+def with_types_of(source: Source, schema: pa.Schema) -> Source:
+    """Let a source whose files have no types of their own, which is CSV, be read with those of a table's columns."""
+    given = source.pieces if isinstance(source, PiecewiseSource) else ()
+    pieces = [piece for piece in given if isinstance(piece, CsvPiece)]
+    if not pieces:
+        return source
+    known = {field.name: field.type for field in schema if not pa.types.is_nested(field.type)}
+    typed = pa.schema([field.with_type(known.get(field.name, field.type)) for field in source.schema])
+    return PiecewiseSource(typed, tuple(replace(piece, schema=typed) for piece in pieces), source.name)
+
+
+@contextmanager
+def _told_as_bad_source(place: Location, kind: str) -> Iterator[None]:
+    """Say of what Arrow finds wrong with a source which file it is, and that it is not ours."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, SkipstoneError):
+            raise
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise InvalidInput(f"{place.uri} cannot be read as {kind}: {reason}") from error
 
 
 def _format_of(place: Location) -> str:

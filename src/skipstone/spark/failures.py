@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
 
+from skipstone import errors
 from skipstone.errors import ExecutionFailed, InvalidQuery, SkipstoneError
 
 __all__ = ["spark_failures_as_ours"]
@@ -17,6 +19,7 @@ _SQLSTATE = re.compile(r"\bSQLSTATE: .*")
 """A number that says less than the name of the condition, and a place in a text with other names than the user's."""
 
 WORKER_ERROR = "skipstone.errors."
+"""How the last line of a worker's traceback begins where it was an error of ours."""
 
 
 @contextmanager
@@ -29,8 +32,36 @@ def spark_failures_as_ours(doing: str) -> Iterator[None]:
     except AnalysisException as error:
         raise InvalidQuery(f"{doing}: Spark does not accept this. {_cause(str(error))}") from error
     except PySparkException as error:
-        condition = error.getCondition()
-        raise ExecutionFailed(f"{doing}: Spark failed. {_cause(str(error))}", condition=condition) from error
+        cause = _cause(str(error))
+        ours = _raised_in_a_worker(cause)
+        if ours is not None:
+            raise ours from error
+        raise ExecutionFailed(f"{doing}: Spark failed. {cause}", condition=error.getCondition()) from error
+    except Py4JError as error:
+        # What Spark does not expect itself comes as Java raised it.
+        raise ExecutionFailed(f"{doing}: Spark failed. {_cause(_without_call(str(error)))}") from error
+
+
+def _raised_in_a_worker(cause: str) -> SkipstoneError | None:
+    """The error of ours that ended a task, if it was one of ours.
+
+    >>> _raised_in_a_worker("skipstone.errors.InvalidInput: rows.csv cannot be read as CSV")
+    InvalidInput('rows.csv cannot be read as CSV')
+    """
+    name, _, message = cause.removeprefix(WORKER_ERROR).partition(": ")
+    kind = getattr(errors, name, None) if cause.startswith(WORKER_ERROR) else None
+    if not (isinstance(kind, type) and issubclass(kind, SkipstoneError)):
+        return None
+    return kind(message)
+
+
+def _without_call(text: str) -> str:
+    """Leave out which call of ours it was that Java answered with an error.
+
+    >>> _without_call("An error occurred while calling o33.sql.\\n: java.lang.Error: [INTERNAL_ERROR] x")
+    'java.lang.Error: [INTERNAL_ERROR] x'
+    """
+    return re.sub(r"\AAn error occurred while calling \S+\s*:?\s*", "", text)
 
 
 def _cause(text: str) -> str:

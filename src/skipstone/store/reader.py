@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import ROW_ID, Blocks
+from skipstone.errors import SkipstoneError, StorageFailed
 from skipstone.store.checksum import Checksums, checksums, merge_checksums
 from skipstone.store.ranges import OBJECT_STORE, REQUESTS_AT_ONCE, Fetched, Pieces, coalesced
 from skipstone.store.types import leaf_count, restored
@@ -74,7 +76,8 @@ def read_blocks(
         result.append(_ROW_ID_FIELD)
     result_schema = pa.schema(result)
     for read in reads:
-        yield from _read_file(table, read, wanted, result_schema, batch_rows)
+        with _told_as_damage(table, read.file):
+            yield from _read_file(table, read, wanted, result_schema, batch_rows)
 
 
 def stored_checksums(
@@ -95,6 +98,23 @@ def stored_checksums(
     return merge_checksums(
         checksums(batch, whole_rows=rows) for batch in read_blocks(table, reads, schema, stored=stored, row_ids=row_ids)
     )
+
+
+@contextmanager
+def _told_as_damage(table: Location, file: str) -> Iterator[None]:
+    """Say of a file of ours that cannot be read which one it is: nobody asked for anything wrong."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StorageFailed(
+            f"{table.uri}/{file} is not there, though a version of the table has it; it was deleted after that version "
+            "was opened (skipstone vacuum deletes files of old versions), or by something else"
+        ) from error
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, SkipstoneError):
+            raise
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise StorageFailed(f"{table.uri}/{file} cannot be read: {reason}") from error
 
 
 _ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), nullable=False)

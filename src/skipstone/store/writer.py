@@ -204,7 +204,9 @@ class BlockWriter:
             self._file.abandon()
             self._file = None
         for path in self._files:
-            self._target.table.delete(path)
+            # What it failed with is the error to be told; a file that stays is an orphan, which vacuum finds.
+            with contextlib.suppress(OSError):
+                self._target.table.delete(path)
         self._files = []
 
     def _finish_block(self) -> None:
@@ -333,6 +335,8 @@ class _OpenFile:
             version="2.6",
             compression=compression,
             store_schema=False,
+            # Decimals of at most 18 digits as integers, as Spark stores them: read three to four times faster.
+            store_decimal_as_integer=True,
             metadata_collector=self._found,
             **_encodings(schema),
         )

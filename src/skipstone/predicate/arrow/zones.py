@@ -8,12 +8,15 @@ are the same everywhere; for all others whatever depends on the wall clock is le
 from __future__ import annotations
 
 import re
+import zoneinfo
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["MICROSECONDS", "fixed_offset", "shift"]
+from skipstone.errors import InvalidInput, near_miss
+
+__all__ = ["MICROSECONDS", "fixed_offset", "require_zone", "shift"]
 
 MICROSECONDS = 1_000_000
 _UTC = frozenset({"utc", "z", "gmt", "ut", "etc/utc", "etc/gmt", "zulu", "etc/zulu", "universal", "etc/universal"})
@@ -38,6 +41,24 @@ def fixed_offset(zone: str | None) -> int | None:
     if int(hours) > 18 or int(minutes or 0) > 59 or seconds > 18 * 3600:
         return None
     return -seconds if sign == "-" else seconds
+
+
+def require_zone(zone: str) -> None:
+    """Raise InvalidInput for what names no time zone.
+
+    >>> require_zone("Europe/Pariss")
+    Traceback (most recent call last):
+    ...
+    skipstone.errors.InvalidInput: no time zone "Europe/Pariss". Did you mean "Europe/Paris"? Offsets are as in +02:00
+    """
+    if fixed_offset(zone) is not None:
+        return
+    try:
+        zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        nearest = near_miss(zone, sorted(zoneinfo.available_timezones()))
+        hint = f' Did you mean "{nearest}"?' if nearest else ""
+        raise InvalidInput(f'no time zone "{zone}".{hint} Offsets are as in +02:00') from None
 
 
 def shift(moments: Any, seconds: int, target: pa.DataType) -> Any:
