@@ -150,6 +150,19 @@ class VerificationFailed(SkipstoneError):
 class LayoutInfeasible(SkipstoneError, ValueError):
     """The data or the limits leave no layout to choose."""
 
+    @classmethod
+    def past_the_storage_budget(cls, stored: float, budget: float, predicted: float) -> LayoutInfeasible:
+        """Say by how much, and why that could not be foreseen.
+
+        >>> print(str(LayoutInfeasible.past_the_storage_budget(1.2345, 1.2, 1.19))[:61])
+        laid out, these rows take 1.2345 times the cells of the table
+        """
+        return cls(
+            f"laid out, these rows take {stored:.4f} times the cells of the table, which is more than the budget of "
+            f"{budget:g}; a sample showed {predicted:.4f}. Nothing was committed. "
+            f"Hint: advise again, with more sample rows or a larger budget"
+        )
+
 
 class CannotEvaluate(SkipstoneError):
     """Arrow cannot give Spark's answer for an expression, ever or for these rows; unknown means read.

@@ -40,6 +40,7 @@ from skipstone.errors import (
     listed,
 )
 from skipstone.layout.columns.seek import SeekProfile
+from skipstone.layout.replication.gsop_r import ROUNDING
 from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.arrow.zones import require_zone
 from skipstone.predicate.evaluation import cannot_evaluate
@@ -53,6 +54,7 @@ from skipstone.relayout.column_design import ColumnWishes, recorded_cost
 from skipstone.relayout.design_files import DESIGN, design_in_force, keep_design, kept_design
 from skipstone.relayout.executor import Executor, LocalExecutor, Progress, Silent
 from skipstone.relayout.loading import RAW_FILE_ROWS, raw_chunks
+from skipstone.relayout.partial_replicas import stored_cells
 from skipstone.relayout.rewriting import rewrite_chunks, with_features_kept
 from skipstone.relayout.slicing import Slicing
 from skipstone.relayout.sources import LoadJob, Source, open_source, schemas_agree, with_types_of
@@ -478,11 +480,14 @@ class Table:
         headroom: float = 0.0,
         profile: SeekProfile | None = None,
         column_seconds: float | None = None,
+        storage: float | None = None,
         progress: Progress | None = None,
     ) -> Advice:
         """Find the layout that serves a workload best, and whether it pays; nothing is written.
 
-        `clustering` is `auto`, the name of one, or several with parameters to choose from. With `columns`, an order of
+        `clustering` is `auto`, the name of one, or several with parameters to choose from. With `storage`, groups of
+        columns (`gsop`) and partial replicas (`gsop-r`) are tried, too: it says how many times the cells of the table
+        may be stored, 1.2 for a fifth more; row ids are no cells. With `columns`, an order of
         the columns is found for the same workload, with duplicates that take at most `headroom` of the table's bytes;
         `profile` says what a gap between two reads costs, by default as it is where the table lies, and
         `column_seconds` how long each search goes on.
@@ -490,7 +495,9 @@ class Table:
         _require_positive("block_rows", block_rows)
         _require_positive("sample_rows", sample_rows)
         queries = self._asked(work)
-        wishes = Wishes(_specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed)
+        wishes = Wishes(
+            _specs(clustering), block_rows, max_features, min_support, tuple(exclude), sample_rows, seed, storage
+        )
         snapshot = self.snapshot()
         for column in exclude:
             if column not in snapshot.schema.names:
@@ -557,6 +564,7 @@ class Table:
             ("predicted_rows_share", predicted.rows),
             ("predicted_bytes_share", predicted.bytes),
             ("least_rows_share", advice.lower_bound),
+            ("predicted_storage", predicted.storage),
         )
         rewritten = rewrite_chunks(
             snapshot,
@@ -567,10 +575,15 @@ class Table:
             progress=progress or Silent(),
             notes=notes,
         )
+        stored = stored_cells(rewritten) / max(1, sum(one.facts.rows for one in rewritten) * len(snapshot.schema))
+        if advice.storage is not None and stored > advice.storage + ROUNDING:
+            for file in sorted({file for chunk in rewritten for file in chunk.blocks.files}):
+                self.location.delete(file)
+            raise LayoutInfeasible.past_the_storage_budget(stored, advice.storage, predicted.storage)
         # Before the commit: whoever sees a chunk that names the design must find it.
         keep_design(replace(design, by_scheme=()), name, snapshot.schema, self.location)
         blocks = sum(len(chunk.blocks) for chunk in rewritten)
-        metrics = (*notes, ("chunks", len(rewritten)), ("blocks", blocks))
+        metrics = (*notes, ("storage", stored), ("chunks", len(rewritten)), ("blocks", blocks))
         change = Change("optimize", replaced=rewritten, metrics=metrics)
         version = self.catalog.commit(change, base=snapshot.version)
         return Optimized(version, len(rewritten), blocks, "; ".join(advice.reasons))

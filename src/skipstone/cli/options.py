@@ -17,6 +17,7 @@ from skipstone.relayout.advising import AUTO
 __all__ = [
     "AsJson",
     "BlockRows",
+    "Budget",
     "Clusterings",
     "CutBy",
     "Dialect",
@@ -98,6 +99,14 @@ SeekOption = Annotated[
         metavar="PROFILE",
         help="What a gap between columns costs: power, linear, object-store[:latency=MS,throughput=MB/S,gap=BYTES], "
         "or a file. Without it, what fits the place where the table lies.",
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        "--storage",
+        metavar="TIMES",
+        help="Try groups of columns and partial replicas, too; cells may be stored so many times, as in 1.2.",
     ),
 ]
 

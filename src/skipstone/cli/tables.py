@@ -15,6 +15,7 @@ import typer
 from skipstone.cli.options import (
     AsJson,
     BlockRows,
+    Budget,
     Clusterings,
     CutBy,
     Dialect,
@@ -133,6 +134,7 @@ def advise(
     columns: WithColumns = False,
     headroom: Headroom = 0.0,
     seek: SeekOption = None,
+    storage: Budget = None,
     spark: WithSpark = False,
     storage_option: StorageOption = None,
     as_json: AsJson = False,
@@ -155,6 +157,7 @@ def advise(
             columns=columns,
             headroom=headroom,
             profile=None if seek is None else seek_profile(seek),
+            storage=storage,
             progress=bars,
         )
     if as_json:
@@ -178,6 +181,7 @@ def optimize(
     columns: WithColumns = False,
     headroom: Headroom = 0.0,
     seek: SeekOption = None,
+    storage: Budget = None,
     keep_features: Annotated[
         bool, typer.Option("--keep-features", help="Store features as columns, for other engines and rewrite.")
     ] = False,
@@ -200,6 +204,7 @@ def optimize(
             columns=columns,
             headroom=headroom,
             profile=None if seek is None else seek_profile(seek),
+            storage=storage,
             progress=bars,
         )
         done = found.optimize(advice, keep_features=keep_features, progress=bars)
@@ -409,18 +414,24 @@ def _plain_advice(advice: Advice) -> dict[str, Any]:
 
 
 def _print_advice(advice: Advice) -> None:
+    costs = ("stored", "to write") if advice.storage is not None else ()
     read = ("rows read", "cells read", "bytes read")
     rows: list[tuple[object, ...]] = [
         (
             cell(one.name, style="bold" if one.name == advice.chosen else ""),
+            *((f"{one.storage:.2f} x", _megabytes(one.written_bytes)) if costs else ()),
             *(f"{100 * share:.1f} %" for share in (one.rows, one.cells, one.bytes)),
         )
         for one in advice.candidates
     ]
-    rows.append(("no layout can read less than", f"{100 * advice.lower_bound:.1f} %", "", ""))
-    print_grid(grid("layout", *read, numbers=read), rows)
+    rows.append(("no layout can read less than", *("" for _ in costs), f"{100 * advice.lower_bound:.1f} %", "", ""))
+    print_grid(grid("layout", *costs, *read, numbers=(*costs, *read)), rows)
     for reason in advice.reasons:
         typer.echo(reason if reason.startswith("columns: ") else f"{advice.chosen}: {reason}")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
 
 
 def _what_was_done(advice: Advice) -> str:

@@ -2,6 +2,9 @@
 
 Candidates are judged on queries that were kept from them. "No change" and sorting by the best single column are always
 among them; what is not worth a rewrite is not advised. Nothing is written.
+
+With a budget of storage, groups of columns and partial replicas are candidates, too; cells that are stored twice must
+save as much as a rewrite must.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from skipstone.errors import InvalidInput, LayoutInfeasible
 from skipstone.layout.clustering import clustering
 from skipstone.layout.clustering.conditions import true_rows
 from skipstone.layout.clustering.routing import ClusteringProblem
+from skipstone.layout.replication.gsop_r import ROUNDING, require_budget
 from skipstone.layout.sampling import sampled_blocks
 from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
 from skipstone.layout.whatif import describe_blocks, matching_shares
@@ -29,6 +33,7 @@ from skipstone.relayout.column_design import ColumnForecast
 from skipstone.relayout.column_groups import GSOP, group_features, try_groups
 from skipstone.relayout.executor import Executor, Progress
 from skipstone.relayout.fitting import sample_rows
+from skipstone.relayout.partial_replicas import GSOP_R, present_storage, try_replicas
 from skipstone.relayout.rewriting import Design, read_whole_chunk
 from skipstone.relayout.tracking import tracked_expressions
 from skipstone.scan.plan import plan_scan
@@ -52,8 +57,11 @@ __all__ = [
 _LOG = logging.getLogger(__name__)
 
 AUTO = ("sort", "zorder", "hilbert", "ward", "ward-queries", "qdtree")
-"""What `auto` tries, besides leaving the table as it is. Groups of columns must be asked for by name: a table that has
-them is read by Skipstone alone."""
+"""What `auto` tries, besides leaving the table as it is. Groups of columns must be asked for, by name or by a budget of
+storage: a table that has them is read by Skipstone alone."""
+
+SEVERAL_LAYOUTS = (GSOP, GSOP_R)
+"""What a budget of storage adds: layouts that share no column, and layouts that do."""
 
 NO_CHANGE = "no change"
 
@@ -78,6 +86,23 @@ class Wishes:
     exclude: tuple[str, ...] = ()
     sample_rows: int = 200_000
     seed: int = 0
+    storage: float | None = None
+    """How many times the cells of the table may be stored; None: several layouts are not thought of unless named."""
+
+    def candidates(self) -> tuple[ClusteringSpec, ...]:
+        """All that is tried, in order.
+
+        >>> [one.name for one in Wishes(clustering=(ClusteringSpec("sort"),), storage=1.2).candidates()]
+        ['sort', 'gsop', 'gsop-r']
+        """
+        named = self.clustering or tuple(ClusteringSpec(one) for one in AUTO)
+        if self.storage is None:
+            if any(one.name == GSOP_R for one in named):
+                raise InvalidInput(f"{GSOP_R} stores some cells twice: say how many times the table, as in storage=1.2")
+            return named
+        require_budget(self.storage)
+        several = (ClusteringSpec(one) for one in SEVERAL_LAYOUTS if all(one != spec.name for spec in named))
+        return (*named, *several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +119,19 @@ class QueryForecast:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A layout, and what the judging queries would read of the table with it: shares of rows, of cells, of bytes."""
+    """A layout, and what the judging queries would read of the table with it: shares of rows, of cells, of bytes.
+
+    `storage` is how many times the cells of the table it stores, row ids not counted; `stored_bytes` are all bytes that
+    it takes, and `written_bytes` those that laying out would write.
+    """
 
     name: str
     rows: float
     cells: float
     bytes: float
+    storage: float = 1.0
+    stored_bytes: int = 0
+    written_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +153,8 @@ class Advice:
     rewrite_bytes: int
     design: Design | None
     columns: ColumnForecast | None = None
+    storage: float | None = None
+    """How many times the cells of the table may be stored."""
 
     def candidate(self, name: str) -> Candidate:
         """The candidate of this name."""
@@ -145,15 +179,16 @@ def advise(
     rows = sum(snapshot.facts(chunk).rows for chunk in snapshot.chunks)
     if rows == 0:
         raise LayoutInfeasible(f'table "{name}" has no rows yet; append some first')
+    wishes.candidates()  # what cannot be wished for is said before rows are looked at
     training, judging = held_out(queries)
     features = _mined(training, wishes)
     sample = _sample(snapshot, queries, wishes, table, executor, progress, rows)
     judge = _Judge.of(snapshot, judging, sample)
     trials = [
-        _try_groups(snapshot, sample, training, judge, wishes, rows)
-        if spec.name == GSOP
+        _try_layouts(spec.name, snapshot, sample, training, judge, wishes, rows)
+        if spec.name in SEVERAL_LAYOUTS
         else _try(spec, sample, features, training, judge, wishes, rows)
-        for spec in (wishes.clustering or [ClusteringSpec(one) for one in AUTO])
+        for spec in wishes.candidates()
     ]
     return _decided(name, snapshot, rows, queries, judge, trials, wishes)
 
@@ -166,6 +201,8 @@ class _Trial:
     of: ClusteringSpec | Scheme
     cells: Shares
     bytes: Shares
+    storage: float = 1.0
+    stored_bytes: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,7 +307,7 @@ def _sample(
     """Draw rows of all chunks, in proportion, with the columns that filters and clusterings look at."""
     needed = {column for query in queries for column in query.filter.columns}
     for spec in wishes.clustering:
-        needed.update(() if spec.name == GSOP else clustering(spec).columns)
+        needed.update(() if spec.name in SEVERAL_LAYOUTS else clustering(spec).columns)
     columns = tuple(name for name in snapshot.schema.names if name in needed) or tuple(snapshot.schema.names[:1])
     tasks = [
         _SampleTask(
@@ -308,25 +345,29 @@ def _try(
     return _Trial(spec.name, spec, shares, shares)
 
 
-def _try_groups(
-    snapshot: Snapshot, sample: pa.Table, training: Sequence[Query], judge: _Judge, wishes: Wishes, rows: int
+def _try_layouts(
+    name: str,
+    snapshot: Snapshot,
+    sample: pa.Table,
+    training: Sequence[Query],
+    judge: _Judge,
+    wishes: Wishes,
+    rows: int,
 ) -> _Trial:
-    """Let groups of columns have layouts of their own."""
+    """Let groups of columns have layouts of their own, and with a budget cells have more than one."""
     features = group_features(
         training, max_features=wishes.max_features, min_support=wishes.min_support, exclude=wishes.exclude
     )
-    sizes = bytes_per_row(snapshot)
-    tried = try_groups(
-        sample,
-        features,
-        training,
-        judge.queries,
-        {name: sizes.get(name, 0.0) for name in snapshot.schema.names},
-        rows=rows,
-        block_rows=wishes.block_rows,
-        seed=wishes.seed,
-    )
-    return _Trial(GSOP, tried.scheme, tried.cells, tried.bytes)
+    known = bytes_per_row(snapshot)
+    sizes = {column: known.get(column, 0.0) for column in snapshot.schema.names}
+    shape = {"rows": rows, "block_rows": wishes.block_rows, "seed": wishes.seed}
+    if name == GSOP_R and wishes.storage is not None:
+        tried = try_replicas(
+            sample, features, training, judge.queries, sizes, wishes.storage, exclude=wishes.exclude, **shape
+        )
+    else:
+        tried = try_groups(sample, features, training, judge.queries, sizes, **shape)
+    return _Trial(name, tried.scheme, tried.cells, tried.bytes, tried.storage, tried.stored_bytes)
 
 
 def _one_batch(sample: pa.Table) -> pa.RecordBatch:
@@ -343,13 +384,15 @@ def _decided(
     trials: Sequence[_Trial],
     wishes: Wishes,
 ) -> Advice:
-    now = judge.candidate(NO_CHANGE, judge.now, judge.now)
-    candidates = [now, *(judge.candidate(trial.name, trial.cells, trial.bytes) for trial in trials)]
+    rewrite_bytes = round(sum(bytes_per_row(snapshot).values()) * rows)
+    stored, stored_bytes = present_storage(snapshot)
+    now = replace(judge.candidate(NO_CHANGE, judge.now, judge.now), storage=stored, stored_bytes=stored_bytes)
+    candidates = [now, *(_candidate(judge, trial, rewrite_bytes) for trial in trials)]
     for one in candidates:
         _LOG.debug(
             "%s: %s reads %s of the bytes, %s of the rows", name, one.name, *map(_percent, (one.bytes, one.rows))
         )
-    best = min(range(len(trials)), key=lambda number: candidates[number + 1].bytes)
+    best = _best(candidates[1:])
     winner = candidates[best + 1]
     gain = 1 - winner.bytes / now.bytes if now.bytes else 0.0
     pays = gain >= SMALLEST_GAIN
@@ -375,9 +418,27 @@ def _decided(
         features,
         forecasts,
         (verdict,),
-        round(sum(bytes_per_row(snapshot).values()) * rows),
+        rewrite_bytes,
         design,
+        storage=wishes.storage,
     )
+
+
+def _candidate(judge: _Judge, trial: _Trial, table_bytes: int) -> Candidate:
+    """What a trial comes to; its blocks are taken to compress as well as those that are there."""
+    written = round(trial.stored_bytes * table_bytes)
+    read = judge.candidate(trial.name, trial.cells, trial.bytes)
+    return replace(read, storage=trial.storage, stored_bytes=written, written_bytes=written)
+
+
+def _best(candidates: Sequence[Candidate]) -> int:
+    """The candidate that reads fewest bytes; one that stores cells twice must read so much less than one that does not
+    that another rewrite would pay."""
+    order = sorted(range(len(candidates)), key=lambda number: candidates[number].bytes)
+    once = next((number for number in order if candidates[number].storage <= 1 + ROUNDING), None)
+    if once is None or candidates[order[0]].bytes <= (1 - SMALLEST_GAIN) * candidates[once].bytes:
+        return order[0]
+    return once
 
 
 def _percent(share: float) -> str:

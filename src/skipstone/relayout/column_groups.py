@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skipstone.layout.grouping.column_grouping import alike, column_groups
-from skipstone.layout.grouping.cost import in_bytes, in_cells
+from skipstone.layout.grouping.cost import in_bytes, in_cells, storage_cost
 from skipstone.layout.grouping.estimate import BlockEstimate
 from skipstone.layout.grouping.fitted_groups import fit_groups, fitted_costs
 from skipstone.layout.grouping.local_features import LocalFeatures
@@ -27,7 +27,7 @@ from skipstone.relayout.tracking import tracked_expressions
 from skipstone.workload.mining import mine
 from skipstone.workload.query import Feature, Query
 
-__all__ = ["GSOP", "GroupTrial", "group_features", "try_groups"]
+__all__ = ["GSOP", "GroupTrial", "group_features", "shares_of_wanted", "try_groups"]
 
 GSOP = "gsop"
 
@@ -42,11 +42,17 @@ Shares = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupTrial:
-    """A scheme of groups, and for each judging query the share it would read of its columns' cells and bytes."""
+    """A scheme of several layouts, and for each judging query the share it would read of its columns' cells and bytes.
+
+    `storage` is how many times the table's cells are stored (equation 5.2), `stored_bytes` how many times its bytes,
+    row ids included.
+    """
 
     scheme: Scheme
     cells: Shares
     bytes: Shares
+    storage: float
+    stored_bytes: float
 
 
 def group_features(
@@ -93,11 +99,25 @@ def try_groups(
     tracked = [one.expression for one in tracked_expressions(sample.schema, [query.filter for query in training])]
     chosen = fit_groups(searched, found.groups, tracked)
     fitted = [fit_groups(whole, [one.layout], tracked, fits=(one.clustering,))[0] for one in chosen]
-    reads = np.zeros((len(judging), len(columns)), dtype=np.float64)
-    place = {name: number for number, name in enumerate(columns)}
-    for number, query in enumerate(judging):
+    cells, bytes_ = (fitted_costs(whole, fitted, judging, prices) for prices in (in_cells(whole), in_bytes(whole)))
+    layouts = [one.layout for one in fitted]
+    return GroupTrial(
+        scheme_of(whole, layouts, [one.clustering for one in fitted]),
+        *shares_of_wanted(whole, judging, cells, bytes_),
+        storage_cost(whole, layouts),
+        storage_cost(whole, layouts, in_bytes(whole)),
+    )
+
+
+def shares_of_wanted(
+    problem: DesignProblem, queries: Sequence[Query], cells: Shares, bytes_: Shares
+) -> tuple[Shares, Shares]:
+    """What queries read, as shares of all cells and of all bytes of the columns that they want."""
+    place = {name: number for number, name in enumerate(problem.columns)}
+    reads = np.zeros((len(queries), len(problem.columns)), dtype=np.float64)
+    for number, query in enumerate(queries):
         reads[number, [place[name] for name in query.columns]] = 1.0
-    cells = fitted_costs(whole, fitted, judging, in_cells(whole)) / np.maximum(reads.sum(axis=1) * rows, 1)
-    read_bytes = fitted_costs(whole, fitted, judging, in_bytes(whole)) / np.maximum(reads @ whole.cell_bytes * rows, 1)
-    scheme = scheme_of(whole, [one.layout for one in fitted], [one.clustering for one in fitted])
-    return GroupTrial(scheme, cells, read_bytes)
+    return (
+        cells / np.maximum(reads.sum(axis=1) * problem.rows, 1),
+        bytes_ / np.maximum(reads @ problem.cell_bytes * problem.rows, 1),
+    )

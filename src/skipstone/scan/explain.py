@@ -32,6 +32,12 @@ class LayoutReport:
     rows_read: int
     duplicates: tuple[str, ...] = ()
     """Those of the columns of which a duplicate is read, because it is stored closer to the others."""
+    row_ids: int = 0
+
+    @property
+    def cells(self) -> int:
+        """Rows times columns."""
+        return self.rows_read * len(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +154,16 @@ def _path_report(part: BlockSetPlan, path: Path, span: slice) -> tuple[LayoutRep
     for number in sorted(set(path.values())):
         columns = tuple(column for column, home in path.items() if home == number)
         stored = part.stored(number, columns)
+        rows_read = int(rows[read & (layouts == number)].sum())
         reports.append(
             LayoutReport(
                 number,
                 columns,
                 int((layouts == number).sum()),
                 int((read & (layouts == number)).sum()),
-                int(rows[read & (layouts == number)].sum()),
+                rows_read,
                 tuple(column for column in columns if stored[column] != column),
+                rows_read if len(set(path.values())) > 1 else 0,
             )
         )
     return tuple(reports)
@@ -235,10 +243,11 @@ def _chunk_lines(found: ScanReport) -> list[str]:
             f"skipped {chunk.skipped_by_features:,} by features, {chunk.skipped_by_bounds:,} by bounds"
             + (f", {chunk.skipped_whole:,} off the path" if chunk.skipped_whole else "")
         )
-        if len(chunk.path) > 1:
+        if len(chunk.path) > 1 or any(one.blocks < chunk.blocks for one in chunk.path):
             lines += [
                 f"    layout {one.layout}: {one.blocks_read:,} of {one.blocks:,} blocks, {one.rows_read:,} rows, "
-                f"for {', '.join(one.columns)}"
+                + f"{one.cells:,} cells{f', {one.row_ids:,} row ids' if one.row_ids else ''}, "
+                + f"for {', '.join(one.columns)}"
                 for one in chunk.path
             ]
         duplicates = [column for one in chunk.path for column in one.duplicates]

@@ -28,7 +28,7 @@ from skipstone.predicate.implication import implication_matrix
 from skipstone.predicate.literal import ALWAYS, Conjunction
 from skipstone.workload.query import Feature, Query
 
-__all__ = ["FittedRows", "scheme_costs", "with_always"]
+__all__ = ["FittedRows", "rows_of_scheme", "scheme_costs", "with_always"]
 
 LEARNT_AT_MOST = 300
 """A layout of a given scheme is fitted to so many of the queries that read it."""
@@ -110,13 +110,21 @@ def scheme_costs(
     `counter` may be one for the problem with the judges as its queries, if many schemes are judged.
     """
     counter = counter or FittedRows(with_queries(problem, judges))
-    table = np.empty((len(judges), len(layouts)))
+    table = rows_of_scheme(problem, layouts, specs, counter)
+    return query_costs(counter.problem, layouts, table, prices, thrifty=True)
+
+
+def rows_of_scheme(
+    problem: DesignProblem, layouts: Sequence[LayoutDraft], specs: Sequence[ClusteringSpec], counter: FittedRows
+) -> NDArray[np.float64]:
+    """The rows that each query of the counter reads of each layout, if it is fitted to the problem's queries."""
+    table = np.empty((len(counter.problem.queries), len(layouts)))
     for place, (layout, spec) in enumerate(zip(layouts, specs, strict=True)):
         numbers = np.flatnonzero(problem.readers(layout.columns))
         step = max(1, -(-len(numbers) // LEARNT_AT_MOST))
         learnt = [problem.queries[number] for number in numbers[::step].tolist()]
         table[:, place] = counter.rows(layout, spec, learnt)
-    return query_costs(counter.problem, layouts, table, prices, thrifty=True)
+    return table
 
 
 def with_always(problem: DesignProblem) -> DesignProblem:

@@ -36,7 +36,7 @@ from skipstone.layout.replication.pieces import (
 )
 from skipstone.layout.vectors import distinct
 
-__all__ = ["Designed", "SchemeCosts", "condensed", "find_gsop_r", "require_budget"]
+__all__ = ["ROUNDING", "Designed", "SchemeCosts", "condensed", "find_gsop_r", "require_budget"]
 
 LARGEST_BUDGET = 10.0
 
