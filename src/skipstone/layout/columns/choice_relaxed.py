@@ -44,9 +44,10 @@ def relaxed_choice(
     many = np.diff(copies.start)
     prices, times = np.zeros(items), np.zeros(items, np.int64)
     read, repaired = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    nearest, begins, gaps = _gap_costs(seek, at, upto, reader, many)
     found, bound, length, since_better = np.inf, -np.inf, 1.0, 0
     for _ in range(MOST_STEPS):
-        value = _cheapest_path(seek, at, upto, reader, many, prices, read)
+        value = _cheapest_path(nearest, begins, gaps, reader, many, prices, read)
         for item in range(items):
             value += prices[item]
         if value > bound + 1e-9:
@@ -73,23 +74,51 @@ def relaxed_choice(
 
 
 @njit(cache=True)
-def _cheapest_path(
+def _gap_costs(
     seek: CompiledSeek,
     at: NDArray[np.float64],
     upto: NDArray[np.float64],
+    reader: NDArray[np.int32],
+    many: NDArray[np.int32],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Price every gap that a path may have, once for all paths.
+
+    A path does not jump over a copy that is an item's only one: `nearest[c]` is the first copy from which copy c can be
+    reached, and the gaps from there on begin at `begins[c]`.
+    """
+    count = at.shape[0]
+    nearest, begins = np.zeros(count, np.int64), np.zeros(count + 1, np.int64)
+    forced = 0
+    for c in range(count):
+        nearest[c], begins[c + 1] = forced, begins[c] + c - forced
+        if many[reader[c]] == 1:
+            forced = c
+    gaps = np.zeros(begins[count])
+    for c in range(count):
+        for d in range(nearest[c], c):
+            gaps[begins[c] + d - nearest[c]] = seek_cost(seek, at[c] - upto[d])
+    return nearest, begins, gaps
+
+
+@njit(cache=True)
+def _cheapest_path(
+    nearest: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    gaps: NDArray[np.float64],
     reader: NDArray[np.int32],
     many: NDArray[np.int32],
     prices: NDArray[np.float64],
     read: NDArray[np.bool_],
 ) -> float:
     """Mark the copies on the cheapest path, which passes through every copy that is an item's only one."""
-    count = at.shape[0]
+    count = reader.shape[0]
     reached, came_from = np.zeros(count), np.zeros(count, np.int32)
     forced = -1
     for c in range(count):
         best, before = (0.0, -1) if forced < 0 else (np.inf, -1)
-        for d in range(c - 1, max(forced, 0) - 1, -1):
-            cost = reached[d] + seek_cost(seek, at[c] - upto[d])
+        to_gap = begins[c] - nearest[c]
+        for d in range(c - 1, nearest[c] - 1, -1):
+            cost = reached[d] + gaps[to_gap + d]
             if cost < best:
                 best, before = cost, d
         reached[c], came_from[c] = best - prices[reader[c]], before
