@@ -81,13 +81,11 @@ def column_groups(
         state.add(state.exactly(columns))
     costs = [state.cost()]
     best = state.columns()
-    estimated: dict[tuple[int, int], NDArray[np.float64]] = {}
+    merges = _Merges(state, estimate)
     while len(state.groups) > 1:
-        one, other = _best_pair(state, estimate, estimated)
+        one, other = merges.best()
         merged = tuple(sorted((*state.groups[one].columns, *state.groups[other].columns)))
-        state.remove(one)
-        state.remove(other)
-        state.add(state.exactly(merged))
+        merges.merge(one, other, state.exactly(merged))
         costs.append(state.cost())
         if costs[-1] < min(costs[:-1]):
             best = state.columns()
@@ -142,11 +140,12 @@ class _State:
         cells = self.problem.accesses[:, list(columns)] @ self.prices.cells[list(columns)]
         return _Group(columns, readers, queries, cells, rows)
 
-    def add(self, group: _Group) -> None:
-        """Take a group in."""
+    def add(self, group: _Group) -> int:
+        """Take a group in, and give its number, which is higher than those before."""
         self._change(group, 1)
         self.groups[self._next] = group
         self._next += 1
+        return self._next - 1
 
     def remove(self, number: int) -> None:
         """Take a group out."""
@@ -173,40 +172,74 @@ class _State:
         return tuple(group.columns for group in self.groups.values())
 
 
-def _best_pair(
-    state: _State, estimate: RowsRead, estimated: dict[tuple[int, int], NDArray[np.float64]]
-) -> tuple[int, int]:
-    """The pair whose merge changes the objective to the smallest value."""
-    best, chosen = np.inf, (0, 0)
-    prices = state.prices
-    for one, other in itertools.combinations(state.groups, 2):
+class _Merges:
+    """What the merge of each pair of groups would change, kept from one iteration to the next.
+
+    A merge changes what is read of queries that read one of the two groups. Pairs that no such query reads stay as they
+    are, so that of many columns few pairs are looked at anew.
+    """
+
+    def __init__(self, state: _State, estimate: RowsRead) -> None:
+        self._state = state
+        self._estimate = estimate
+        self._estimated: dict[tuple[int, int], tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        # Groups keep their numbers, and each iteration makes one more. Only pairs (low, high) have entries.
+        size = 2 * len(state.groups)
+        self._changes = np.full((size, size), np.inf)
+        for one, other in itertools.combinations(state.groups, 2):
+            self._changes[one, other] = self._change(one, other)
+
+    def best(self) -> tuple[int, int]:
+        """The pair whose merge changes the objective to the smallest value; of equal ones the first."""
+        one, other = divmod(int(np.argmin(self._changes)), self._changes.shape[1])
+        return one, other
+
+    def merge(self, one: int, other: int, merged: _Group) -> None:
+        """Replace two groups by one."""
+        state = self._state
+        state.remove(one)
+        state.remove(other)
+        number = state.add(merged)
+        for gone in (one, other):
+            self._changes[gone, :] = self._changes[:, gone] = np.inf
+            for key in state.groups:
+                self._estimated.pop((min(gone, key), max(gone, key)), None)
+        touched = {
+            key for key, group in state.groups.items() if key == number or (group.readers & merged.readers).any()
+        }
+        for left, right in itertools.combinations(state.groups, 2):
+            if left in touched or right in touched:
+                self._changes[left, right] = self._change(left, right)
+
+    def _change(self, one: int, other: int) -> float:
+        state = self._state
         left, right = state.groups[one], state.groups[other]
-        queries = np.union1d(left.queries, right.queries) if (one, other) not in estimated else None
-        if queries is not None:
+        if not len(left.queries) and not len(right.queries):
+            return 0.0
+        if (one, other) not in self._estimated:
             readers = left.readers | right.readers
             draft = LayoutDraft.group((*left.columns, *right.columns), state.local.of(readers))
-            rows = estimate.rows(draft, readers)
-            estimated[one, other] = np.stack([queries.astype(np.float64), rows[queries]])
-        known = estimated[one, other]
-        change = _change_of_merge(
-            known[0],
-            known[1],
-            left.cells,
-            left.rows,
-            left.readers,
-            right.cells,
-            right.rows,
-            right.readers,
-            state.touched,
-            state.put_together,
-            state.problem.weights,
-            prices.row_id,
-            prices.sorting,
-            1 if prices.row_ids_always else 2,
+            queries = np.flatnonzero(readers)
+            self._estimated[one, other] = (queries, self._estimate.rows(draft, readers)[queries])
+        queries, rows = self._estimated[one, other]
+        return float(
+            _change_of_merge(
+                queries,
+                rows,
+                left.cells,
+                left.rows,
+                left.readers,
+                right.cells,
+                right.rows,
+                right.readers,
+                state.touched,
+                state.put_together,
+                state.problem.weights,
+                state.prices.row_id,
+                state.prices.sorting,
+                1 if state.prices.row_ids_always else 2,
+            )
         )
-        if change < best:
-            best, chosen = change, (one, other)
-    return chosen
 
 
 @njit(cache=True)
@@ -216,7 +249,7 @@ def _ids(rows: float, row_id: float, sorting: float) -> float:
 
 @njit(cache=True)
 def _change_of_merge(
-    queries: NDArray[np.float64],
+    queries: NDArray[np.int64],
     merged_rows: NDArray[np.float64],
     left_cells: NDArray[np.float64],
     left_rows: NDArray[np.float64],
@@ -234,7 +267,7 @@ def _change_of_merge(
     """What a merge adds to the objective; row ids are read where a query touches `fewest` groups or more."""
     change = 0.0
     for k in range(queries.shape[0]):
-        q = int(queries[k])
+        q = queries[k]
         rows = merged_rows[k]
         before = left_cells[q] * left_rows[q] + right_cells[q] * right_rows[q]
         cost = (left_cells[q] + right_cells[q]) * rows - before

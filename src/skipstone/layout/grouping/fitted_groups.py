@@ -95,7 +95,8 @@ def _fitted(
         one_block = np.zeros(problem.sample.num_rows, dtype=np.int64)
         nothing_known = np.zeros((len(one_block), 0), dtype=np.bool_)
         return FittedGroup(group, ClusteringSpec(), describe_blocks(problem.sample, nothing_known, (), one_block, ()))
-    learnt, choosers = _dealt(readers)
+    # Where there is nothing to choose, all learn.
+    learnt, choosers = _dealt(readers) if len(fits) > 1 else (_thinned(readers, MOST_LEARNT), tuple(readers))
     asked = ClusteringProblem(
         tuple(Feature(problem.features[feature]) for feature in sorted(group.features)),
         learnt,
