@@ -93,10 +93,13 @@ def kinds(draw: st.DrawFn, depth: int = 2) -> pa.DataType:
         return pa.list_(inside, draw(st.integers(1, 3)))
     if shape == "map":
         return pa.map_(draw(st.sampled_from([pa.string(), pa.int32()])), inside)
-    other = draw(kinds(depth - 1))
-    # Under a NULL struct Arrow gives a dictionary-encoded field that may not be NULL the index 0, entry or not.
-    nullable = pa.types.is_null(other) or pa.types.is_dictionary(other)
-    return pa.struct([pa.field("f", inside), pa.field("g.h", other, nullable=nullable)])
+    # Under a NULL struct Arrow gives a dictionary-encoded field the index 0, which its dictionary may not have.
+    inside, other = _without_dictionary(inside), _without_dictionary(draw(kinds(depth - 1)))
+    return pa.struct([pa.field("f", inside), pa.field("g.h", other, nullable=pa.types.is_null(other))])
+
+
+def _without_dictionary(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def values_of(kind: pa.DataType, *, nullable: bool = True) -> st.SearchStrategy[Any]:

@@ -124,6 +124,14 @@ def test_a_footer_says_nothing_of_where_the_rows_came_from(location: Location) -
     assert pq.read_schema(file).field("a").metadata is None
 
 
+def test_decimals_that_fit_are_stored_as_integers_which_are_read_faster(location: Location) -> None:
+    table = pa.table({f"d{digits}": pa.array([1, None], pa.decimal128(digits, 2)) for digits in (9, 18, 19)})
+    written = write_blocks(target_for(location, table.schema), pieces(table, [0, 2]))
+    row_group = pq.ParquetFile(f"{location.uri}/{written.blocks.files[0]}").metadata.row_group(0)
+    assert [row_group.column(i).physical_type for i in range(3)] == ["INT32", "INT64", "FIXED_LEN_BYTE_ARRAY"]
+    assert read_all(location, written, table.schema).equals(table)
+
+
 def test_bytes_of_columns_are_those_of_the_file(location: Location) -> None:
     table = pa.table({"n": [{"x": [1, 2], "y": "a"}] * 9, "m.k": list(range(9)), "k": [{"v": [1.5]}] * 9})
     written = write_blocks(target_for(location, table.schema, duplicates=(("copy", "n"),)), pieces(table, [4]))
