@@ -54,26 +54,30 @@ class InSpark:
         """Nothing is held open."""
 
 
-@dataclass(frozen=True, slots=True)
 class ThroughArrow:
     """A lake that reads and filters without Java; DuckDB does the rest of the query on the rows that come."""
 
-    lake: skipstone.Lake
-    columns: tuple[str, ...]
-    name: str = SKIPSTONE_ARROW
+    name = SKIPSTONE_ARROW
+
+    def __init__(self, lake: skipstone.Lake, columns: tuple[str, ...]) -> None:
+        self._lake = lake
+        self._columns = columns
+        self._connection = duckdb.connect()
+        self._connection.execute("set threads = 2")
 
     def run(self, sql: str) -> Answer:
         """Answer a query and bring the whole result here."""
         # A query is given as text, as to every engine; what it asks of the table is read off that text each time.
-        [request] = requests_of(Query("", sql), DENORM, self.columns)
-        rows = self.lake.table(DENORM).scan(request.columns, request.where, dialect="duckdb").to_arrow()
-        with duckdb.connect() as connection:
-            connection.execute("set threads = 2")
-            connection.register(DENORM, rows)
-            return connection.sql(sql).fetchall()
+        [request] = requests_of(Query("", sql), DENORM, self._columns)
+        rows = self._lake.table(DENORM).scan(request.columns, request.where, dialect="duckdb").to_arrow()
+        self._connection.register(DENORM, rows)
+        answer: Answer = self._connection.sql(sql).fetchall()
+        self._connection.unregister(DENORM)
+        return answer
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Let go of the connection."""
+        self._connection.close()
 
 
 def _subjects(
