@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql
 from skipstone.relayout.buckets import BucketPlan, plan_buckets
 from skipstone.relayout.splitting import feature_bits, needs_rest
-from skipstone.scan.plan import ChunkRead, LayoutRead
+from skipstone.scan.plan import ChunkRead, LayoutRead, path_by_rows
 from skipstone.scan.read import ReadTask, read
 from skipstone.workload.query import Feature, Query
 
@@ -73,7 +73,11 @@ def fit_chunk(task: FitTask) -> ChunkFit:
     sample = sample_rows(task.sources, names, rows=task.rows, wanted=task.sample_rows, seed=task.seed)
     evaluators = [Evaluator(feature) for feature in task.scheme.features]
     bits = feature_bits(evaluators, sample) if sample.num_rows else np.zeros((0, len(evaluators)), np.bool_)
-    layouts = tuple(_fit_layout(task, layout, sample, bits) for layout in task.scheme.layouts)
+    readers = _readers(task, bits)
+    layouts = tuple(
+        _fit_layout(task, layout, queries, sample, bits)
+        for layout, queries in zip(task.scheme.layouts, readers, strict=True)
+    )
     return ChunkFit(task.chunk, task.rows, layouts)
 
 
@@ -143,14 +147,16 @@ def _narrowed(source: ReadTask, columns: Sequence[str]) -> ReadTask:
     return replace(source, source=ChunkRead(source.source.chunk, tuple(layouts)), columns=tuple(columns))
 
 
-def _fit_layout(task: FitTask, layout: Layout, sample: pa.RecordBatch, bits: Bits) -> LayoutFit:
+def _fit_layout(
+    task: FitTask, layout: Layout, queries: tuple[Query, ...], sample: pa.RecordBatch, bits: Bits
+) -> LayoutFit:
     local = bits[:, list(layout.features)]
     inside = np.any(local, axis=1) if needs_rest(layout) or not layout.holds_all_rows else np.ones(len(bits), np.bool_)
     share = float(inside.mean()) if len(inside) else 1.0
     rows = pa.table(sample.filter(pa.array(inside)))
     problem = ClusteringProblem(
         features=tuple(Feature(task.scheme.features[number]) for number in layout.features),
-        queries=_readers(layout, task),
+        queries=queries,
         rows=max(1, round(task.rows * share)),
         block_rows=task.block_rows,
         seed=task.seed,
@@ -162,13 +168,36 @@ def _fit_layout(task: FitTask, layout: Layout, sample: pa.RecordBatch, bits: Bit
     return LayoutFit(router, plan, router.used, round(task.rows * (1 - share)))
 
 
-def _readers(layout: Layout, task: FitTask) -> tuple[Query, ...]:
-    """The queries that a layout is clustered for: those that read a column of it; where it holds replicas alone, of
-    those the ones that one of its features subsumes, because others may not use it."""
-    columns = set(layout.columns)
-    readers = tuple(query for query in task.queries if not columns.isdisjoint(query.columns))
-    if layout.holds_all_rows or not readers:
-        return readers
-    local = [task.scheme.features[number] for number in layout.features]
-    served = implication_matrix([query.filter for query in readers], local)
-    return tuple(query for query, by in zip(readers, served, strict=True) if by.any())
+def _readers(task: FitTask, bits: Bits) -> list[tuple[Query, ...]]:
+    """For each layout the queries that it is clustered for: those that will read a column of it.
+
+    Where layouts share columns, that is told by the path that a query would take if blocks held just the rows that all
+    of a layout's features which subsume the query agree on.
+    """
+    scheme = task.scheme
+    if len({column for layout in scheme.layouts for column in layout.columns}) == sum(
+        len(layout.columns) for layout in scheme.layouts
+    ):
+        return [
+            tuple(query for query in task.queries if not set(layout.columns).isdisjoint(query.columns))
+            for layout in scheme.layouts
+        ]
+    names = frozenset(task.sources[0].columns)
+    implied = implication_matrix([query.filter for query in task.queries], scheme.features)
+    used: dict[tuple[tuple[str, ...], bytes], frozenset[int]] = {}
+    read: list[list[Query]] = [[] for _ in scheme.layouts]
+    for query, by in zip(task.queries, implied, strict=True):
+        key = (query.columns, by.tobytes())
+        if key not in used:
+            subsuming = tuple(np.flatnonzero(by).tolist())
+            rows = [_rows_of_all(bits, set(layout.features).intersection(subsuming)) for layout in scheme.layouts]
+            wanted = [name for name in query.columns if name in names]
+            used[key] = frozenset(path_by_rows(scheme, wanted, subsuming, rows).values())
+        for number in used[key]:
+            read[number].append(query)
+    return [tuple(queries) for queries in read]
+
+
+def _rows_of_all(bits: Bits, features: Iterable[int]) -> int:
+    """How many rows satisfy all of some features."""
+    return int(bits[:, sorted(features)].all(axis=1).sum())

@@ -43,6 +43,7 @@ __all__ = [
     "ScanPlan",
     "Skipping",
     "likely_path",
+    "path_by_rows",
     "plan_scan",
 ]
 
@@ -398,8 +399,13 @@ def likely_path(scheme: Scheme, columns: Sequence[str], condition: Conjunction) 
     if len(scheme.layouts) == 1:
         return dict.fromkeys(columns, 0)
     subsuming = _subsuming(scheme, condition)
-    eligible = {column: _eligible(scheme, column, subsuming) for column in columns}
-    return best_path(eligible, [1 if _has_all_matches(layout, subsuming) else 2 for layout in scheme.layouts])
+    rows = [1 if _has_all_matches(layout, subsuming) else 2 for layout in scheme.layouts]
+    return path_by_rows(scheme, columns, subsuming, rows)
+
+
+def path_by_rows(scheme: Scheme, columns: Sequence[str], subsuming: tuple[int, ...], rows: Sequence[int]) -> Path:
+    """The retrieval path of a query that these features subsume, if it reads so many rows of each layout."""
+    return best_path({column: _eligible(scheme, column, subsuming) for column in columns}, rows)
 
 
 def _on_path(blocks: BlockSet, paths: tuple[Path, ...]) -> Mask:

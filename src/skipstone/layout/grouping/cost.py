@@ -31,7 +31,17 @@ from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
 from skipstone.layout.grouping.rows_read import RowsRead
 from skipstone.layout.vectors import Bits
 
-__all__ = ["Prices", "in_bytes", "in_cells", "query_costs", "readable", "rows_read_of", "storage_cost", "workload_cost"]
+__all__ = [
+    "Prices",
+    "in_bytes",
+    "in_cells",
+    "layouts_touched",
+    "query_costs",
+    "readable",
+    "rows_read_of",
+    "storage_cost",
+    "workload_cost",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,12 +95,31 @@ def query_costs(
     that can be done without are left out one after the other as long as that saves; where layouts share no column it
     changes nothing.
     """
+    return _paths(problem, layouts, rows_read, prices, thrifty=thrifty)[0]
+
+
+def layouts_touched(
+    problem: DesignProblem, layouts: Sequence[LayoutDraft], rows_read: NDArray[np.float64], prices: Prices
+) -> Bits:
+    """Which layouts each query reads a column of, on the path that `query_costs` with `thrifty` takes."""
+    return _paths(problem, layouts, rows_read, prices, thrifty=True)[1]
+
+
+def _paths(
+    problem: DesignProblem,
+    layouts: Sequence[LayoutDraft],
+    rows_read: NDArray[np.float64],
+    prices: Prices,
+    *,
+    thrifty: bool,
+) -> tuple[NDArray[np.float64], Bits]:
     member = np.zeros((len(layouts), len(problem.columns)), dtype=np.int8)
     for place, layout in enumerate(layouts):
         member[place, sorted(layout.columns)] = REPLICA
         member[place, sorted(layout.masters)] = MASTER
     subsumes = readable(problem, layouts)
-    return _query_costs(
+    touched = np.zeros((len(problem.queries), len(layouts)), dtype=np.bool_)
+    costs = _query_costs(
         problem.accesses,
         member,
         subsumes,
@@ -100,7 +129,9 @@ def query_costs(
         prices.sorting,
         prices.row_ids_always,
         thrifty,
+        touched,
     )
+    return costs, touched
 
 
 def workload_cost(
@@ -147,6 +178,7 @@ def _query_costs(
     sorting: float,
     row_ids_always: bool,
     thrifty: bool,
+    path: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
     queries = accesses.shape[0]
     layouts = member.shape[0]
@@ -179,6 +211,10 @@ def _query_costs(
             if dropped < 0:
                 break
             needed[dropped] = False
+        # Of the layouts that are not left out, the greedy path may touch fewer than it did among all.
+        allowed[:] = needed
+        _path_cost(q, wanted, member, subsumes, rows_read, cells, row_id, sorting, row_ids_always, allowed, touched)
+        path[q] = touched
         costs[q] = best
     return costs
 

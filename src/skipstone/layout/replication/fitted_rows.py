@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from skipstone.layout.clustering.conditions import true_rows
 from skipstone.layout.clustering.ordered import compared
 from skipstone.layout.clustering.routing import ClusteringProblem
-from skipstone.layout.grouping.cost import Prices, query_costs
+from skipstone.layout.grouping.cost import Prices, in_cells, layouts_touched, query_costs
+from skipstone.layout.grouping.estimate import SelectivityEstimate
 from skipstone.layout.grouping.fitted_groups import fitted_blocks
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft, with_queries
 from skipstone.layout.scheme import ClusteringSpec
@@ -117,10 +118,18 @@ def scheme_costs(
 def rows_of_scheme(
     problem: DesignProblem, layouts: Sequence[LayoutDraft], specs: Sequence[ClusteringSpec], counter: FittedRows
 ) -> NDArray[np.float64]:
-    """The rows that each query of the counter reads of each layout, if it is fitted to the problem's queries."""
+    """The rows that each query of the counter reads of each layout, if it is fitted to the problem's queries.
+
+    A layout is fitted to those that will read it, as it is when it is written: told by the path that a query would take
+    if it read just the rows that all of a layout's features which subsume it agree on.
+    """
     table = np.empty((len(counter.problem.queries), len(layouts)))
+    everyone = np.ones(len(problem.queries), dtype=np.bool_)
+    guess = SelectivityEstimate(problem)
+    guessed = np.column_stack([guess.rows(layout, everyone) for layout in layouts])
+    readers = layouts_touched(problem, layouts, guessed, in_cells(problem))
     for place, (layout, spec) in enumerate(zip(layouts, specs, strict=True)):
-        numbers = np.flatnonzero(problem.readers(layout.columns))
+        numbers = np.flatnonzero(readers[:, place])
         step = max(1, -(-len(numbers) // LEARNT_AT_MOST))
         learnt = [problem.queries[number] for number in numbers[::step].tolist()]
         table[:, place] = counter.rows(layout, spec, learnt)
