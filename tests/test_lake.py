@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import deltalake
@@ -20,6 +20,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
+from skipstone.catalog.querylog import LoggedQuery
 from skipstone.errors import (
     CannotEvaluate,
     ColumnNotFound,
@@ -29,7 +30,7 @@ from skipstone.errors import (
     TableExists,
     TableNotFound,
 )
-from skipstone.lake import Lake, Table, open_lake
+from skipstone.lake import Lake, Optimized, Promise, Table, open_lake
 from skipstone.scan.explain import report, text
 from skipstone.scan.plan import Skipping
 from skipstone.workload.reading import Workload
@@ -277,6 +278,95 @@ def test_explain_says_what_is_read_and_why_not_more_is_skipped(table: Table) -> 
     found = report(scan.plan, table="t")
     assert (found.read.blocks, found.plain.blocks) == (1, 10)
     assert "not laid out for any workload yet" in " ".join(found.reasons)
+
+
+# What was asked, and what was promised.
+
+
+def asked(logged: Sequence[LoggedQuery]) -> list[tuple[str, int, int]]:
+    return [(one.sql, one.rows_read, one.rows_total) for one in logged]
+
+
+def test_a_lake_that_logs_queries_remembers_what_each_asked_and_read(lake: Lake, table: Table) -> None:
+    table.scan(["name"], "id < 150").to_arrow()
+    assert table.log() == (), "nobody asked for a log"
+    watched = open_lake(lake.location.uri, log_queries=True).table("t")
+    begun = datetime.now(UTC)
+    found = watched.scan(["name", "day"], "id < 150").to_arrow()
+    assert watched.scan(where="day = 3").count() == 100
+    first, second = watched.log()
+    assert (found.num_rows, first.sql) == (150, "SELECT name, day FROM t WHERE id < 150")
+    assert (first.columns, first.filter, first.version) == (("name", "day"), "id < 150", watched.snapshot().version)
+    assert (first.blocks_read, first.blocks_total, first.rows_read, first.rows_total) == (2, 10, 200, 1000)
+    assert first.cells_read == 200 * 3
+    assert first.bytes_read > 0
+    assert first.seconds is not None
+    assert 0 < first.seconds < 60
+    assert begun <= first.asked_at <= second.asked_at
+    assert asked(watched.log(since=second.asked_at)) == [("SELECT * FROM t WHERE day = 3", 100, 1000)]
+    assert open_lake(lake.location.uri).table("t").log() == (first, second), "the log lies with the table"
+
+
+def test_the_log_is_of_reads_that_were_finished(lake: Lake, table: Table) -> None:
+    watched = open_lake(lake.location.uri, log_queries=True).table("t")
+    scan = watched.scan(["id"])
+    assert watched.log() == (), "a description of a read is no read"
+    next(iter(scan.to_batches()))
+    assert watched.log() == (), "half a read is not counted"
+    assert scan.to_reader().read_all().num_rows == 1000
+    assert asked(watched.log()) == [("SELECT id FROM t", 1000, 1000)]
+
+
+def test_that_the_log_cannot_be_written_does_not_fail_the_query(
+    lake: Lake, table: Table, caplog: pytest.LogCaptureFixture
+) -> None:
+    Path(table.location.uri, "_skipstone", "queries").write_text("in the way")
+    watched = open_lake(lake.location.uri, log_queries=True).table("t")
+    with caplog.at_level("WARNING"):
+        assert watched.scan(where="id < 5").to_arrow().num_rows == 5
+    assert "the query log at" in caplog.text
+    assert "could not be written" in caplog.text
+
+
+def work_on(table: Table) -> Workload:
+    return Workload.of(
+        [f"SELECT id FROM t WHERE name = 'a' AND id % 10 = {digit}" for digit in range(8)] * 5, {"t": table.schema}
+    )
+
+
+def test_a_layout_that_is_there_already_is_not_written_again(table: Table) -> None:
+    advice = table.advise(work_on(table), clustering="sort", block_rows=50, min_support=0.1)
+    done = table.optimize(advice)
+    assert (done.version, done.chunks) == (2, 4)
+    assert table.optimize(advice) == Optimized(
+        None, 0, 0, "nothing to do: all 4 chunks are laid out by this advice already"
+    )
+    assert table.snapshot().version == 2
+    table.append(ROWS.slice(0, 70))
+    again = table.optimize(advice)
+    assert (again.version, again.chunks) == (4, 1), "only the chunk that came after is written"
+    assert table.scan().count() == 1070
+
+
+def test_a_description_has_what_the_layout_promised_beside_what_was_read_since(lake: Lake, table: Table) -> None:
+    assert table.describe().promise is None
+    advice = table.advise(work_on(table), clustering="ward", block_rows=50, min_support=0.1)
+    table.optimize(advice)
+    watched = open_lake(lake.location.uri, log_queries=True).table("t")
+    predicted = advice.candidate(advice.chosen).rows
+    assert watched.describe().promise == Promise(2, predicted, 0, None)
+    for digit in (1, 3):
+        watched.scan(["id"], f"name = 'a' AND id % 10 = {digit}").to_arrow()
+    watched.scan(["id"]).to_arrow()
+    read = [one.rows_read for one in watched.log()]
+    promise = watched.describe().promise
+    assert promise == Promise(2, predicted, 3, sum(read) / 3000)
+    assert promise is not None
+    assert promise.read_rows_share is not None
+    assert read[2] == 1000
+    assert max(read[:2]) < 1000, "the layout serves the queries that it was made for"
+    watched.append(ROWS)
+    assert watched.describe().promise == promise, "it is the last layout's promise, also after other commits"
 
 
 WRITER = """

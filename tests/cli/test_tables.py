@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -223,6 +224,121 @@ def test_a_number_out_of_range_is_refused_before_anything_is_opened(lake: Path, 
     code, error = error_of("advise", lake, "sales", "-w", workload, "--block-rows", 0)
     assert code == 2
     assert "--block-rows" in error
+
+
+def test_optimizing_twice_writes_once(lake: Path, workload: Path) -> None:
+    options = ("-w", workload, "--block-rows", 100, "--clustering", "qdtree")
+    assert printed("optimize", lake, "sales", *options).splitlines()[-1].startswith("Version 2: 1 chunks, ")
+    assert printed("optimize", lake, "sales", *options).splitlines()[-1] == "Nothing was written."
+    assert json_of("optimize", lake, "sales", *options)["optimized"]["version"] is None
+    assert [one["version"] for one in json_of("history", lake, "sales")] == [2, 1, 0]
+
+
+def test_the_log_is_listed_latest_first(lake: Path) -> None:
+    assert printed("log", lake, "sales") == (
+        "no query on sales was logged; query --log and open(log_queries=True) do that\n"
+    )
+    assert json_of("log", lake, "sales") == []
+    watched = open_lake(lake, log_queries=True).table("sales")
+    for price in (100, 200, 300):
+        watched.scan(["id"], f"price < {price}").to_arrow()
+    lines = printed("log", lake, "sales", "--limit", 2).splitlines()
+    assert lines[0].split("  ")[0] == " asked at (UTC)"
+    assert [line.split("SELECT ")[1] for line in lines[2:]] == [
+        f"id FROM sales WHERE price < {price}" for price in (300, 200)
+    ]
+    assert " 4 of 4 " in lines[2]
+    assert " 4,000 of 4,000 " in lines[2]
+    (latest, *_) = logged = json_of("log", lake, "sales")
+    assert len(logged) == 3
+    assert latest["filter"] == "price < 300"
+    assert (latest["rows_read"], latest["blocks_total"], latest["columns"]) == (ROWS, 4, ["id"])
+
+
+def test_show_has_what_the_layout_promised_beside_what_was_read(lake: Path, workload: Path) -> None:
+    printed("optimize", lake, "sales", "-w", workload, "--block-rows", 100, "--clustering", "qdtree")
+    predicted = dict(json_of("history", lake, "sales")[0]["metrics"])["predicted_rows_share"]
+    expected = f"  version 2 was expected to read {100 * predicted:.1f} % of rows; "
+    assert f"{expected}no query was logged since\n" in printed("show", lake, "sales")
+    open_lake(lake, log_queries=True).table("sales").scan(["id"]).to_arrow()
+    assert f"{expected}1 logged: 100.0 %\n" in printed("show", lake, "sales")
+    assert json_of("show", lake, "sales")[0]["promise"] == {
+        "version": 2,
+        "predicted_rows_share": predicted,
+        "logged_queries": 1,
+        "read_rows_share": 1.0,
+    }
+
+
+def by_duckdb(table: Path, sql: str) -> tuple[list[tuple[object, ...]], int, int]:
+    """Answer a statement over the files of a published table; with the row groups DuckDB scans, and there are."""
+    profile = table.parent / "profile.json"
+    files = sorted(deltalake.DeltaTable(table).file_uris())
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE VIEW sales AS SELECT * FROM read_parquet({files!r}, union_by_name = true)")
+        connection.execute("SET enable_profiling = 'json'")
+        connection.execute(f"SET profiling_output = '{profile}'")
+        rows = connection.execute(sql).fetchall()
+        connection.execute("SET enable_profiling = 'no_output'")
+    query = json.loads(profile.read_text())["query"]
+    return rows, query["total_row_groups_scanned"], query["total_row_groups_to_scan"]
+
+
+def test_a_published_layout_with_features_lets_duckdb_skip_what_the_rewritten_query_cannot_use(
+    lake: Path, workload: Path
+) -> None:
+    # No least and greatest value of a column says anything of this condition.
+    sql = "SELECT count(*) AS n, sum(id) FROM sales WHERE price % 40 = 2 AND shop <> 'south'"
+    workload.write_text(";".join([sql, sql.replace("= 2", "= 6")] * 20))
+    options = ("--block-rows", 50, "--clustering", "ward", "--min-support", 0.2, "--keep-features")
+    printed("optimize", lake, "sales", "-w", workload, *options)
+    assert json_of("rewrite", lake, sql)["sql"] == sql, "nothing is published yet"
+    printed("export", lake, "sales")
+    found = json_of("rewrite", lake, sql, "--dialect", "duckdb")
+    assert found["mentions"][0]["features"]
+    assert printed("rewrite", lake, sql, "--dialect", "duckdb") == found["sql"] + "\n"
+    plain, scanned_before, there = by_duckdb(lake / "sales", sql)
+    rewritten, scanned, _ = by_duckdb(lake / "sales", found["sql"])
+    expected = [number for number in range(ROWS) if number * 37 % 1000 % 40 == 2 and number * 7 % 4 != 1]
+    assert plain == rewritten == [(len(expected), sum(expected))]
+    assert scanned * 4 < scanned_before <= there, (scanned, scanned_before, there)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "spark", "trino"])
+def test_a_query_without_features_is_printed_as_it_is_with_the_reason_beside_it(dialect: str, lake: Path) -> None:
+    code, out, err = run("rewrite", lake, "SELECT id FROM sales WHERE price > 3", "--dialect", dialect)
+    assert (code, out) == (0, "SELECT id FROM sales WHERE price > 3\n")
+    assert err == "sales: the published table has no columns of features; optimize with them kept, and export\n"
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_query_is_logged_where_that_is_asked_for(lake: Path, spark: SparkSession) -> None:
+    twice = "SELECT count(*) AS n FROM sales a JOIN sales b ON a.price = b.price WHERE a.id < 10 AND b.id > 3500"
+    printed("query", lake, twice)
+    assert json_of("log", lake, "sales") == []
+    printed("query", lake, twice, "--log")
+    logged = json_of("log", lake, "sales")
+    assert {one["filter"] for one in logged} == {"id < 10", "id > 3500"}
+    assert {one["rows_read"] for one in logged} == {1000}
+    assert {(one["sql"], one["seconds"]) for one in logged} == {(twice, None)}
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_what_goes_wrong_in_a_task_of_spark_is_told_as_if_it_went_wrong_here(
+    lake: Path, tmp_path: Path, spark: SparkSession
+) -> None:
+    (tmp_path / "late.csv").write_text("id,shop,price\n" + "1,a,2\n" * 200_000 + "x,b,3\n")
+    code, error = error_of("create", lake, "late", tmp_path / "late.csv", "--spark")
+    assert code == 2
+    assert error.startswith(f"InvalidInput: {tmp_path}/late.csv cannot be read as CSV: ")
+    assert error_of("query", lake, "DELETE FROM sales")[0] == 2
+    (file,) = open_lake(lake).table("sales").snapshot().block_sets[0].files
+    (lake / "sales" / file).write_bytes(b"PAR1")
+    code, error = error_of("query", lake, "SELECT sum(price) FROM sales")
+    assert code == 1
+    assert error.startswith(f"StorageFailed: {lake}/sales/{file} cannot be read: Parquet file size is 4 bytes")
 
 
 @pytest.mark.spark

@@ -18,6 +18,9 @@ LONGEST_CAUSE = 300
 _SQLSTATE = re.compile(r"\bSQLSTATE: .*")
 """A number that says less than the name of the condition, and a place in a text with other names than the user's."""
 
+_TRACEBACK = "Traceback (most recent call last)"
+_JAVA_STACK = ("at ", "Caused by: org.apache.spark")
+
 WORKER_ERROR = "skipstone.errors."
 """How the last line of a worker's traceback begins where it was an error of ours."""
 
@@ -67,19 +70,15 @@ def _without_call(text: str) -> str:
 def _cause(text: str) -> str:
     """Find the line that says why: the last line of a Python traceback, else Spark's own first line.
 
-    >>> _cause("[UDF] failed\\nTraceback (most recent call last):\\n  File x\\nOSError: disk full\\n")
+    >>> _cause("[UDF] failed\\nTraceback (most recent call last):\\n  File\\n    raise E('a: b')\\nOSError: disk full\\n")
     'OSError: disk full'
     """
-    told = (_SQLSTATE.sub("", line).strip() for line in text.splitlines())
-    lines = [line for line in told if line]
-    lines = [line for line in lines if not line.startswith(("at ", "Caused by: org.apache.spark"))]
-    traceback = [number for number, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
-    cause = (
-        next(
-            (line for line in lines[traceback[-1] + 1 :] if not line.startswith(("File ", "^")) and ": " in line),
-            lines[-1],
-        )
-        if traceback
-        else (lines[0] if lines else "no reason given")
-    )
+    told = [line for line in _SQLSTATE.sub("", text).splitlines() if line.strip()]
+    begun = [number for number, line in enumerate(told) if line.startswith(_TRACEBACK)]
+    if begun:
+        # The frames of a traceback are indented; the error that ends it is not.
+        cause = next((line for line in told[begun[-1] + 1 :] if not line[0].isspace()), told[-1]).strip()
+    else:
+        lines = [line.strip() for line in told]
+        cause = next((line for line in lines if not line.startswith(_JAVA_STACK)), "no reason given")
     return cause if len(cause) <= LONGEST_CAUSE else cause[: LONGEST_CAUSE - 4] + " ..."
