@@ -70,7 +70,7 @@ def _without_call(text: str) -> str:
 def _cause(text: str) -> str:
     """Find the line that says why: the last line of a Python traceback, else Spark's own first line.
 
-    >>> _cause("[UDF] failed\\nTraceback (most recent call last):\\n  File\\n    raise E('a: b')\\nOSError: disk full\\n")
+    >>> _cause("[UDF]\\nTraceback (most recent call last):\\n  File\\n    raise E('a: b')\\nOSError: disk full\\n")
     'OSError: disk full'
     """
     told = [line for line in _SQLSTATE.sub("", text).splitlines() if line.strip()]
