@@ -9,19 +9,28 @@ Which rows a family can ask for is told by a *cover*: general features, one of w
 
     WHERE c_nationkey = s_nationkey AND cr_name = '...' AND o_orderdate >= '...'   cover: c_nationkey = s_nationkey
     WHERE sn_name = '...'                                                          no cover: the whole table
+
+A query that its cover does not subsume reads whole columns, so covers are made of some of the filters and tried on the
+others first. Where they miss some, as they do where each query has another range of days, just the conditions that many
+filters have in common are taken; where those miss, too, there is no cover.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skipstone.layout.clustering.conditions import true_rows
 from skipstone.layout.grouping.problem import DesignProblem
 from skipstone.layout.vectors import Bits
-from skipstone.predicate.literal import Conjunction
+from skipstone.predicate.implication import implication_matrix
+from skipstone.predicate.literal import Conjunction, Predicate
+from skipstone.predicate.normalising import conjunction
 from skipstone.predicate.printing import sql
 from skipstone.workload.mining import mine
 from skipstone.workload.query import Query
@@ -48,6 +57,13 @@ WORTH_KEEPING_APART = 0.9
 
 MOST_UNCOVERED = 0.01
 """Queries that the cover does not subsume have to read the master columns in full; more of them are not put up with."""
+
+MOST_MISSED = 0.03
+"""The share of a family's filters that covers made without them may miss. Those are made of fewer filters than the
+cover that is used, so that they miss more."""
+
+FOLDS = 4
+"""Covers are made of three quarters of the filters and tried on the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,41 +109,82 @@ def general_features(queries: Sequence[Query], most: int = MOST_FAMILIES) -> tup
     for query in queries:
         alike.setdefault(_likeness(query), []).append(query)
     heaviest = sorted(alike.values(), key=lambda some: -sum(query.weight for query in some))
+    return tuple(dict.fromkeys(feature for some in heaviest[:most] for feature in _general(some)))
+
+
+def _general(queries: Sequence[Query]) -> list[Conjunction]:
+    """Features that queries of one family have in common, and what of them is written in many of the filters."""
     found: dict[Conjunction, None] = {}
-    for some in heaviest[:most]:
-        # Mining drops what is general where special features cover the same queries; covers want both to choose from.
-        for support in (*SUPPORTS, GENERAL):
-            mined = mine(some, min_support=support, max_features=MOST_GENERAL, exclude_dates=False)
-            found |= dict.fromkeys(feature.filter for feature in mined)
-    return tuple(found)
+    # Mining drops what is general where special features cover the same queries; covers want both to choose from.
+    for support in (*SUPPORTS, GENERAL):
+        mined = mine(queries, min_support=support, max_features=MOST_GENERAL, exclude_dates=False)
+        found |= dict.fromkeys(feature.filter for feature in mined)
+    recurring = _recurring(queries)
+    kept = (conjunction(one for one in feature if one in recurring) for feature in found)
+    return list(dict.fromkeys([*found, *(one for one in kept if one.predicates)]))
+
+
+def _recurring(queries: Sequence[Query]) -> frozenset[Predicate]:
+    """The conditions that several different filters are written with, rather than implied by."""
+    times = Counter(predicate for filter_ in {query.filter for query in queries} for predicate in filter_)
+    return frozenset(predicate for predicate, count in times.items() if count >= FEWEST_FILTERS)
 
 
 def cover_of(problem: DesignProblem, family: Family) -> Cover:
-    """Find general features that subsume the family's queries and hold few rows.
-
-    The feature that holds fewest rows for the weight that it newly covers comes first (the greedy set cover).
-    """
-    numbers = np.array(family.queries)
-    texts = {sql(problem.queries[number].filter): place for place, number in enumerate(family.queries)}
-    different = numbers[sorted(texts.values())]
-    subsumed: Bits = problem.kinds[problem.kind_of[different]]
+    """Find general features that subsume the family's queries, those still to come as well, and hold few rows."""
+    texts = {sql(problem.queries[number].filter): number for number in reversed(family.queries)}
+    different = [texts[text] for text in sorted(texts)]
+    queries = [problem.queries[number] for number in different]
+    recurring = _recurring(queries)
+    rows = problem.vectors.counts @ problem.vectors.bits
     weights = problem.weights[different]
-    enough = min(len(different), max(FEWEST_FILTERS, GENERAL * len(different)))
+    for only in (None, recurring):
+        if _missed(problem, queries, only) > MOST_MISSED:
+            continue
+        usable = np.array([only is None or only.issuperset(feature) for feature in problem.features], np.bool_)
+        chosen = _covering(problem.kinds[problem.kind_of[different]] & usable, rows, weights)
+        if chosen and problem.share(chosen) <= WORTH_KEEPING_APART:
+            return Cover(frozenset(chosen))
+    return Cover(None)
+
+
+def _missed(problem: DesignProblem, queries: Sequence[Query], only: frozenset[Predicate] | None) -> float:
+    """The share of queries that covers made of the others, of these conditions only, do not subsume."""
+    if len(queries) < 2 * FOLDS:
+        return 0.0  # too few to tell
+    missed = 0
+    for fold in range(FOLDS):
+        known = [query for place, query in enumerate(queries) if place % FOLDS != fold]
+        unseen = queries[fold::FOLDS]
+        features = [one for one in _general(known) if only is None or only.issuperset(one)]
+        subsumed = implication_matrix([query.filter for query in known], features)
+        rows = true_rows(features, problem.sample).sum(axis=0)
+        cover = _covering(subsumed, rows, np.array([query.weight for query in known]))
+        if not cover:
+            return 1.0
+        covered = implication_matrix([query.filter for query in unseen], [features[one] for one in cover])
+        missed += int((~covered.any(axis=1)).sum())
+    return missed / len(queries)
+
+
+def _covering(subsumed: Bits, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> list[int]:
+    """Choose features that subsume all but few queries: the greedy set cover, fewest rows for the weight it adds first.
+
+    Features that subsume only some of the queries are not chosen; none are where the others do not suffice.
+    """
+    enough = min(len(subsumed), max(FEWEST_FILTERS, GENERAL * len(subsumed)))
     candidates = np.flatnonzero(subsumed.sum(axis=0) >= enough)
-    rows = problem.vectors.counts @ problem.vectors.bits[:, candidates]
-    open_ = np.ones(len(different), dtype=np.bool_)
+    open_ = np.ones(len(subsumed), dtype=np.bool_)
     chosen: list[int] = []
     while open_.any() and len(candidates):
         gained = weights[open_] @ subsumed[np.ix_(open_, candidates)]
         if not gained.any():
             break
-        best = int(np.argmin(np.where(gained > 0, (rows + 1) / np.maximum(gained, 1e-12), np.inf)))
+        best = int(np.argmin(np.where(gained > 0, (rows[candidates] + 1) / np.maximum(gained, 1e-12), np.inf)))
         chosen.append(int(candidates[best]))
         open_ &= ~subsumed[:, candidates[best]]
     uncovered = weights[open_].sum() / max(weights.sum(), 1e-12)
-    if not chosen or uncovered > MOST_UNCOVERED or problem.share(chosen) > WORTH_KEEPING_APART:
-        return Cover(None)
-    return Cover(frozenset(chosen))
+    return chosen if uncovered <= MOST_UNCOVERED else []
 
 
 def _weight(problem: DesignProblem, queries: Sequence[int]) -> float:
