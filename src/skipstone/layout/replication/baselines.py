@@ -77,7 +77,8 @@ def full_copies(
     """
     layouts: list[LayoutDraft] = []
     everything = len(problem.features)
-    for number, cluster in enumerate(clusters_of_features(problem, copies, counter)):
+    clusters = clusters_of_features(problem, copies, counter) or (frozenset[int](),)
+    for number, cluster in enumerate(clusters):
         chosen = sorted(cluster)
         for group in grouping(_narrowed(problem, chosen)):
             features = frozenset(chosen[feature] for feature in group.features)
