@@ -98,7 +98,7 @@ def random_scheme(chance: random.Random, features: Sequence[Conjunction], layout
     made = []
     for number in range(layouts):
         masters = [name for name in names if home[name] == number]
-        replicas = [name for name in names if home[name] != number and chance.random() < 0.3]
+        replicas = [name for name in names if home[name] != number and chance.random() < 0.5]
         local = sorted(chance.sample(range(len(features)), chance.randint(0, min(3, len(features)))))
         columns = masters + (replicas if local else [])
         if not columns:
