@@ -244,7 +244,7 @@ def _order_claims(found: dict[tuple[str, float], FoundOrder]) -> tuple[Claim, ..
     )
 
 
-HEADROOMS: tuple[tuple[float, float], ...] = ((0.01, 10.0), (0.05, 90.0), (0.1, 10.0), (0.15, 90.0))
+HEADROOMS: tuple[tuple[float, float], ...] = ((0.01, 10.0), (0.05, 60.0), (0.1, 10.0), (0.15, 60.0))
 """Shares of the table's bytes, and the seconds that a search for duplicates may take."""
 
 ORDER_SECONDS = 20.0
