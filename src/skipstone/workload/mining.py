@@ -6,7 +6,7 @@ predicate which f subsumes. They differ in how they get from there to the featur
 
 `paper` enumerates all frequent predicate sets level by level and then throws most of them away. `closed` walks only the
 closed sets that can still be kept. Both give the same features (`tests/workload/test_mining.py`), because both go
-through the candidates in one order; `docs/mining.md` has the argument.
+through the candidates in one order; `docs/algorithms/feature_mining.md` has the argument.
 """
 
 from __future__ import annotations
