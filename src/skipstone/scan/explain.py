@@ -32,12 +32,8 @@ class LayoutReport:
     rows_read: int
     duplicates: tuple[str, ...] = ()
     """Those of the columns of which a duplicate is read, because it is stored closer to the others."""
+    cells: int = 0
     row_ids: int = 0
-
-    @property
-    def cells(self) -> int:
-        """Rows times columns."""
-        return self.rows_read * len(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +159,7 @@ def _path_report(part: BlockSetPlan, path: Path, span: slice) -> tuple[LayoutRep
                 int((read & (layouts == number)).sum()),
                 rows_read,
                 tuple(column for column in columns if stored[column] != column),
+                rows_read * len(columns),
                 rows_read if len(set(path.values())) > 1 else 0,
             )
         )
