@@ -14,8 +14,8 @@ import skipstone
 
 SOURCE = Path(skipstone.__file__).parent
 ORDER = (
-    "errors", "predicate", "workload", "layout", "catalog", "store", "scan", "relayout", "spark", "lake", "cli",
-    "__main__",
+    "errors", "compiled", "predicate", "workload", "layout", "catalog", "store", "scan", "relayout", "spark", "lake",
+    "cli", "__main__",
 )  # fmt: skip
 """A module imports only from its own package and from those to the left of it."""
 

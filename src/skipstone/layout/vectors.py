@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-
+from skipstone.compiled import njit
 from skipstone.errors import InvalidInput
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+from skipstone.compiled import njit
 
 __all__ = ["bytes_reach"]
 
@@ -37,7 +37,7 @@ def _parts(array: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64], np
     return valid, places, np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else empty
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@njit(cache=True, nogil=True)
 def _compare(one: Any, begin: Any, end: Any, other: Any, other_begin: Any, other_end: Any) -> Any:
     """Compare two byte strings: below, equal to or above zero."""
     one_length, other_length = end - begin, other_end - other_begin
@@ -48,7 +48,7 @@ def _compare(one: Any, begin: Any, end: Any, other: Any, other_begin: Any, other
     return one_length - other_length
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@njit(cache=True, nogil=True)
 def _reach(
     low_valid: Any, low_ends: Any, low: Any, high_valid: Any, high_ends: Any, high: Any, ends: Any, text: Any
 ) -> Any:

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
-
+from skipstone.compiled import njit
 from skipstone.predicate.implication_patterns import Pattern
 from skipstone.predicate.implication_premise import Denial, Filter, Part, Premise, conclusion_of, premise_of
 from skipstone.predicate.implication_terms import IS_TRUE, Subject
@@ -151,7 +150,7 @@ def _ranked(sets: Sequence[ValueSet], ranks: dict[Any, int]) -> tuple[Any, Any, 
     return cuts, starts, np.array([values.null for values in sets], dtype=np.bool_)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+@njit(cache=True, nogil=True)
 def _apart_by_rank(ones: Any, one_starts: Any, one_null: Any, others: Any, other_starts: Any, other_null: Any) -> Any:
     apart = np.ones((len(one_null), len(other_null)), dtype=np.bool_)
     for i in range(len(one_null)):

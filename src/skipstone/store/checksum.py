@@ -17,9 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from numba import njit
-
 from skipstone.catalog.values import RESERVED_PREFIX, Checksum
+from skipstone.compiled import njit
 from skipstone.errors import InvalidInput, VerificationFailed, listed
 
 __all__ = ["WHOLE_ROWS", "Checksums", "checksum", "checksums", "hash_values", "merge_checksums", "require_equal"]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
-
+from skipstone.compiled import njit
 from skipstone.layout.clustering.coding import Coder
 from skipstone.predicate.expression import Expression, columns_of
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from skipstone.compiled import njit
 
 from skipstone.layout.columns.choice_kernels import Copies, detour, reading_cost
 from skipstone.layout.columns.seek_kernels import CompiledSeek, seek_cost

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from skipstone.compiled import njit
 
 from skipstone.layout.columns.choice_kernels import ChoiceRoom, Copies, improve_choice
 from skipstone.layout.columns.seek_kernels import (

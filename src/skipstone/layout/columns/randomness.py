@@ -7,8 +7,8 @@ on, and its result does not depend on how its moves were cut into calls.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from skipstone.compiled import njit
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:

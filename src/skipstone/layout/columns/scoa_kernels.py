@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from skipstone.compiled import njit
 
 from skipstone.layout.columns.randomness import below, uniform
 from skipstone.layout.columns.seek_kernels import CompiledSeek, seek_cost

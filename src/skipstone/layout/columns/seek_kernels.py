@@ -6,8 +6,8 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from skipstone.compiled import njit
 
 FORMULA = 0
 """root * sqrt(d) + slope * d up to `limit` bytes, far_slope * d + far_base beyond."""

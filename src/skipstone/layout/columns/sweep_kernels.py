@@ -6,8 +6,8 @@ from math import exp
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from skipstone.compiled import njit
 
 from skipstone.layout.columns.randomness import below, uniform
 from skipstone.layout.columns.seek_kernels import (

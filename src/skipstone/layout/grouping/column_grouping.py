@@ -24,13 +24,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-
-from skipstone.layout.grouping.cost import Prices
+from skipstone.compiled import njit
 from skipstone.layout.grouping.local_features import LocalFeatures
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
 from skipstone.layout.grouping.rows_read import RowsRead
+
+from skipstone.layout.grouping.cost import Prices
 from skipstone.layout.vectors import Bits
 
 __all__ = ["ColumnGroups", "alike", "column_groups", "groups_cost", "one_group", "singles"]

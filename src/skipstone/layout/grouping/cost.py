@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
-
+from skipstone.compiled import njit
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
 from skipstone.layout.grouping.rows_read import RowsRead
+
 from skipstone.layout.vectors import Bits
 
 __all__ = [
