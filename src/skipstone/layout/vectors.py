@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.errors import InvalidInput
 

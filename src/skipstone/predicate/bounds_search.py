@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from skipstone.compiled import njit
 
 __all__ = ["bytes_reach"]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
 from skipstone.compiled import njit
 from skipstone.predicate.implication_patterns import Pattern
 from skipstone.predicate.implication_premise import Denial, Filter, Part, Premise, conclusion_of, premise_of

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
 from skipstone.catalog.values import RESERVED_PREFIX, Checksum
 from skipstone.compiled import njit
 from skipstone.errors import InvalidInput, VerificationFailed, listed

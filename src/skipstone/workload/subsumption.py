@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from skipstone.compiled import njit
 from skipstone.predicate.implication import conclusion_of, implies, premise_of
 from skipstone.predicate.implication_terms import Condition, Subject, term_of

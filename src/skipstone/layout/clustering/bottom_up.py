@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.errors import InvalidInput
-
 from skipstone.layout.vectors import Bits, DistinctVectors, distinct, pack, words
 
 __all__ = ["Search", "merge_costs", "merged_queries", "read_by_queries", "search", "ward", "ward_by_queries"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.layout.clustering.coding import Coder
 from skipstone.predicate.expression import Expression, columns_of

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 
 __all__ = ["Tree", "descend", "grow", "uncut"]

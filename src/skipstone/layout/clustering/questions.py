@@ -16,17 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.errors import CannotEvaluate
 from skipstone.layout.clustering.coding import sortable
 from skipstone.layout.clustering.conditions import true_rows
+from skipstone.layout.clustering.growing import Tree
+from skipstone.layout.vectors import Bits
 from skipstone.predicate.evaluation import value
 from skipstone.predicate.expression import Constant, Expression, columns_of
 from skipstone.predicate.literal import Comparison, Conjunction, Operator
 from skipstone.predicate.printing import sql
-
-from skipstone.layout.clustering.growing import Tree
-from skipstone.layout.vectors import Bits
 
 __all__ = ["Questions"]
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.layout.columns.cost import order_cost
 from skipstone.layout.columns.problem import ColumnProblem, GroupedProblem
 from skipstone.layout.columns.search import Effort, FoundOrder, Watch
 from skipstone.layout.columns.seek import SeekProfile
-
 from skipstone.layout.columns.seek_kernels import CompiledSeek
 from skipstone.layout.columns.sweep_kernels import (
     Arrangement,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from skipstone.compiled import njit
 
+from skipstone.compiled import njit
 from skipstone.layout.columns.seek_kernels import CompiledSeek, seek_cost
 
 MOST_TRACKED = 62

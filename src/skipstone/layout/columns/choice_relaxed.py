@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from skipstone.compiled import njit
 
+from skipstone.compiled import njit
 from skipstone.layout.columns.choice_kernels import Copies, detour, reading_cost
 from skipstone.layout.columns.seek_kernels import CompiledSeek, seek_cost
 

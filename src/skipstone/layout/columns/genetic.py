@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.layout.columns.cost import order_cost
 from skipstone.layout.columns.problem import ColumnProblem
-from skipstone.layout.columns.search import Effort, FoundOrder, Watch
-from skipstone.layout.columns.seek import SeekProfile
-
 from skipstone.layout.columns.randomness import below, random_state
 from skipstone.layout.columns.scoa_kernels import swap, swap_delta
+from skipstone.layout.columns.search import Effort, FoundOrder, Watch
+from skipstone.layout.columns.seek import SeekProfile
 from skipstone.layout.columns.seek_kernels import CompiledSeek
 from skipstone.layout.columns.sweep_kernels import Items, new_arrangement, rebuild
 

@@ -6,8 +6,8 @@ from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
-from skipstone.compiled import njit
 
+from skipstone.compiled import njit
 from skipstone.layout.columns.randomness import below, uniform
 from skipstone.layout.columns.seek_kernels import CompiledSeek, seek_cost
 from skipstone.layout.columns.sweep_kernels import Items

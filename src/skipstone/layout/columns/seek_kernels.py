@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 
 FORMULA = 0

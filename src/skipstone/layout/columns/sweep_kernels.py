@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from skipstone.compiled import njit
 
+from skipstone.compiled import njit
 from skipstone.layout.columns.randomness import below, uniform
 from skipstone.layout.columns.seek_kernels import (
     CompiledSeek,

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
+from skipstone.layout.grouping.cost import Prices
 from skipstone.layout.grouping.local_features import LocalFeatures
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
 from skipstone.layout.grouping.rows_read import RowsRead
-
-from skipstone.layout.grouping.cost import Prices
 from skipstone.layout.vectors import Bits
 
 __all__ = ["ColumnGroups", "alike", "column_groups", "groups_cost", "one_group", "singles"]

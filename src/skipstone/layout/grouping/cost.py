@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
 from skipstone.compiled import njit
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
 from skipstone.layout.grouping.rows_read import RowsRead
-
 from skipstone.layout.vectors import Bits
 
 __all__ = [
