@@ -211,13 +211,71 @@ def test_a_statement_over_no_table_of_the_lake_is_said_to_be_so(lake: Path) -> N
             ("append", "LAKE", "sales", "SOURCE", "--format", "orc"),
             'InvalidInput: "orc" is not a format that can be loaded; there are: csv, delta, parquet',
         ),
+        (
+            ("append", "LAKE", "sales", "/nowhere/rows.parquet"),
+            "InvalidInput: there is no file or directory /nowhere/rows.parquet to load from",
+        ),
+        (("show", "SOURCE"), "InvalidInput: SOURCE is a file, and not a directory of tables"),
+        (
+            ("create", "xyz://bucket/lake", "more", "SOURCE"),
+            "InvalidInput: xyz://bucket/lake/more cannot be opened: Unrecognized filesystem type in URI: "
+            "xyz://bucket/lake/more",
+        ),
+        (
+            ("create", "LAKE", "more", "SOURCE", "--time-zone", "Europe/Roma"),
+            'InvalidInput: no time zone "Europe/Roma". Did you mean "Europe/Rome"? Offsets are as in +02:00',
+        ),
+        (
+            ("create", "LAKE", "more", "SOURCE", "--cut-by", "shopp"),
+            'ColumnNotFound: no column "shopp" in the table. Did you mean "shop"? It has: id, shop, price',
+        ),
+        (
+            ("advise", "LAKE", "sales", "-w", "QUERIES", "--exclude", "pric"),
+            'ColumnNotFound: no column "pric" in table "sales" (exclude). Did you mean "price"? '
+            "It has: id, shop, price",
+        ),
+        (
+            ("advise", "LAKE", "sales", "-w", "/nowhere/queries.sql"),
+            'InvalidInput: no file or directory "/nowhere/queries.sql" to read a workload from',
+        ),
+        (
+            ("vacuum", "LAKE", "sales", "--retain-hours", "nan"),
+            "InvalidInput: --retain-hours goes from 0 to 1,000,000; it was nan",
+        ),
+        (
+            ("explain", "LAKE", "DELETE FROM sales WHERE id = 1"),
+            'InvalidQuery: DELETE cannot be used on table "sales": statements are queries here, and tables are changed '
+            "by create, append, optimize and restore",
+        ),
+        (
+            ("explain", "LAKE", "SELECT id FROM WHERE"),
+            "InvalidQuery: expected table name but found 'WHERE' (line 1, column 20)\n  SELECT id FROM WHERE\n"
+            "                     ^",
+        ),
+        (("explain", "LAKE", " "), "InvalidQuery: no statement, only comments or nothing"),
+        (
+            ("rewrite", "LAKE", "SELECT id FROM sales WHERE id >", "--dialect", "duckdb"),
+            "InvalidQuery: something is missing at '>' (line 1, column 31)\n  SELECT id FROM sales WHERE id >\n"
+            "                                ^",
+        ),
+        (
+            ("log", "LAKE", "salse"),
+            'TableNotFound: no table "salse" in LAKE. Did you mean "sales"? Tables there: sales',
+        ),
+        (
+            ("export", "LAKE", "sales", "--version", "9"),
+            "SnapshotNotFound: there is no version 9 of LAKE/sales; the latest is 1",
+        ),
     ],
 )
 def test_bad_input_ends_with_2_and_says_what_would_do(
     arguments: tuple[str, ...], error: str, lake: Path, source: Path, workload: Path
 ) -> None:
     places = {"LAKE": str(lake), "SOURCE": str(source), "QUERIES": str(workload)}
-    assert error_of(*(places.get(one, one) for one in arguments)) == (2, error.replace("LAKE", str(lake)))
+    said = error.replace("LAKE", str(lake)).replace("SOURCE", str(source))
+    assert error_of(*(places.get(one, one) for one in arguments)) == (2, said)
+    assert printed("show", lake).startswith("sales: version 1, "), "nothing has changed, and nothing was made"
+    assert len(printed("show", lake).splitlines()) == 1
 
 
 def test_a_number_out_of_range_is_refused_before_anything_is_opened(lake: Path, workload: Path) -> None:
