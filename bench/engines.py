@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import duckdb
 import polars
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.simplify import simplify
 
+from bench.quiet_duckdb import connect
 from bench.skipping import data_files
 
 Answer = Sequence[tuple[Any, ...]]
@@ -41,8 +41,7 @@ class DuckDB:
     name = "duckdb"
 
     def __init__(self, tables: Mapping[str, Path], threads: int = 2) -> None:
-        self._connection = duckdb.connect()
-        self._connection.execute(f"set threads = {threads}")
+        self._connection = connect(threads=threads)
         for table, dataset in tables.items():
             files = [str(file) for file in data_files(dataset)]
             self._connection.execute(f"create view {table} as select * from read_parquet({files})")

@@ -29,6 +29,7 @@ from deltalake import DeltaTable, WriterProperties, write_deltalake
 from bench.measure import ScanCounts, bytes_on_disk
 from bench.place import unfinished
 from bench.query import Query
+from bench.quiet_duckdb import connect
 from bench.skipping import BlockTable, Scanner, data_files
 from bench.tpch.data import MEMORY_LIMIT, write_batches
 
@@ -139,8 +140,7 @@ class RivalChooser:
 
     def __init__(self, source: Path, table: str, train: Sequence[Query], blocks: int, sample_rows: int = SAMPLE_ROWS):
         self._scratch = Path(tempfile.mkdtemp(prefix="bench-sample-"))
-        self._connection = duckdb.connect()
-        self._connection.execute(f"set memory_limit = '{MEMORY_LIMIT}'")
+        self._connection = connect(memory_limit=MEMORY_LIMIT)
         files = _rows_below(source)
         [(rows,)] = self._connection.sql(f"select count(*) from {files}").fetchall()
         # Every so many rows, and not at random: one table has one sample.
@@ -241,9 +241,7 @@ def _rows_below(place: Path) -> str:
 def _reading(source: Path, directory: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open DuckDB on a dataset as the view `source`, with room to spill beside what is being written."""
     spill = directory / "_spill"
-    connection = duckdb.connect()
-    connection.execute(f"set memory_limit = '{MEMORY_LIMIT}'")
-    connection.execute(f"set temp_directory = '{spill}'")
+    connection = connect(memory_limit=MEMORY_LIMIT, temp_directory=spill)
     connection.execute(f"create view source as select * from {_rows_below(source)}")
     try:
         yield connection

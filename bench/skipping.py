@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from bench.measure import ScanCounts
 from bench.query import Query
+from bench.quiet_duckdb import connect
 
 _NUMBERS = count()
 
@@ -204,7 +205,7 @@ class BlockTable:
         files = data_files(dataset)
         wanted = sorted(set(bounded) & set(pq.read_schema(files[0]).names))
         tables = [_blocks_of(file, number, wanted) for number, file in enumerate(files)]
-        connection = duckdb.connect()
+        connection = connect()
         connection.register(f"{name}_footers", pa.concat_tables(tables, promote_options="permissive"))
         connection.execute(f"create table {name} as select row_number() over () as block, * from {name}_footers")
         return cls(connection, name, frozenset(wanted))
@@ -297,7 +298,7 @@ class Scanner:
     def __init__(self, source: Path, table: str, queries: Sequence[Query]) -> None:
         self.table = table
         self.queries = tuple(queries)
-        self._connection = duckdb.connect()
+        self._connection = connect()
         self._connection.execute(f"create view {table} as select * from read_parquet('{source}/**/*.parquet')")
         self.columns = tuple(row[0] for row in self._connection.sql(f"describe {table}").fetchall())
         self._requests = tuple(requests_of(query, table, self.columns) for query in self.queries)

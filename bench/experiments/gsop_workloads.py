@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow.dataset as pd
 
 from bench.experiment import Experiment
 from bench.experiments.gsop import GSOP, GSOP_HC, GSOP_HY, ONE_LAYOUT, OURS, SINGLE, SOP, WARD, Drawer, Drawing, sampled
 from bench.query import Query
+from bench.quiet_duckdb import connect
 from bench.report import Claim, Figure, Report, Series, Table, table_of
 from bench.skipping import data_files
 from bench.skipstone_layouts import rows_of
@@ -27,7 +27,6 @@ from skipstone.layout.grouping.column_grouping import singles
 from skipstone.layout.grouping.cost import in_cells
 from skipstone.layout.grouping.fitted_groups import fit_groups, fitted_costs
 from skipstone.layout.grouping.problem import DesignProblem, design_problem
-from skipstone.layout.grouping.rows_read import ClusteredRows, by_queries
 from skipstone.relayout.column_groups import group_features
 from skipstone.relayout.tracking import tracked_expressions
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
@@ -129,7 +128,7 @@ def drawn(drawer: Drawer, *, rivals: bool = False, in_a_hurry: bool = False) -> 
         drawer.drawn(SINGLE, lambda: drawer.drafts(singles(problem)), WARD),
         drawer.drawn(GSOP, lambda: drawer.searched(drawer.ward, from_alike=in_a_hurry), WARD),
         drawer.ours(lambda: sop.groups, ONE_LAYOUT),
-        drawer.ours(lambda: drawer.searched(ClusteredRows(problem, by_queries), from_alike=True), OURS),
+        drawer.ours(drawer.refined, OURS),
     ]
     if rivals:
         found += [
@@ -147,7 +146,7 @@ BY_FEATURES, BY_BOTH = "features", "features and bounds"
 
 def _run_big_data(scale: float, seed: int, out: Path, smoke: bool) -> Report:
     source = big_data.visits(scale, seed)
-    connection = duckdb.connect()
+    connection = connect()
     connection.execute(f"create view {big_data.TABLE} as select * from read_parquet('{source}/*.parquet')")
     front = FrontEnd({big_data.TABLE: pd.dataset(data_files(source), format="parquet").schema})
     count = 20 if smoke else big_data.QUERIES_IN_THE_PAPER

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-import duckdb
 import pyarrow as pa
 
 import skipstone
@@ -22,6 +21,7 @@ from bench.experiment import Experiment
 from bench.experiments.gsop import Drawing, Written, asked_queries, reading, sampled, write
 from bench.experiments.rivals import SMOKE_BLOCKS, Workload
 from bench.experiments.sop import narrowed, read_columns
+from bench.quiet_duckdb import connect
 from bench.report import Claim, Figure, Report, Series, Table, table_of
 from bench.skipping import requests_of
 from bench.skipstone_layouts import SkipstoneTable, grouped_blocks_for, rows_of
@@ -238,7 +238,7 @@ def stored_cells(written: Written) -> float:
 def wrong_answers(table: SkipstoneTable, written: Written, work: Workload, source: Path, some: int) -> int:
     """Read what every so many-th test query asks for; count the answers that are not DuckDB's, as bags of rows."""
     wrong = 0
-    connection = duckdb.connect()
+    connection = connect()
     connection.execute(f"create view {DENORM} as select * from read_parquet('{source}/*.parquet')")
     columns = tuple(table.table.schema.names)
     for query in work.test[:: max(1, len(work.test) // some)]:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow.dataset as pd
 
 import skipstone
@@ -33,6 +32,7 @@ from bench.experiments.rivals import (
 from bench.layouts import PAPER_RANGE_SCHEME, Layout, Sizes, ordered
 from bench.measure import ScanCounts
 from bench.place import cached
+from bench.quiet_duckdb import connect
 from bench.report import Claim, Report, Table, table_of
 from bench.skipping import Scanner, data_files, requests_of
 from bench.skipstone_layouts import LaidOut, SkipstoneTable, blocks_for, grouped_blocks_for
@@ -79,7 +79,7 @@ def by_month(source: Path, scale: float) -> tuple[Path, ...]:
     """Return the rows of each month of order as a file of its own: the horizontal partitions of section 3.7.3."""
 
     def make(directory: Path) -> None:
-        connection = duckdb.connect()
+        connection = connect()
         connection.execute(
             f"copy (select *, {ORDER_MONTH} as m from read_parquet('{source}/*.parquet')) to '{directory}' "
             "(format parquet, partition_by (m), write_partition_columns false)"

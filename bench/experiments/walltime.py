@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 import skipstone
 from bench.engines import Answer, DuckDB, Engine, Spark, spark_session
 from bench.experiment import Experiment
@@ -22,6 +20,7 @@ from bench.lakes import ChosenLake, chosen_lake
 from bench.layouts import RivalChooser, Sizes, ordered
 from bench.measure import PairedTimes, break_even_runs
 from bench.query import Query
+from bench.quiet_duckdb import connect
 from bench.report import Claim, Figure, Report, Series, Table, table_of, timing_values
 from bench.skipping import Scanner, requests_of
 from bench.skipstone_layouts import grouped_blocks_for
@@ -62,8 +61,7 @@ class ThroughArrow:
     def __init__(self, lake: skipstone.Lake, columns: tuple[str, ...]) -> None:
         self._lake = lake
         self._columns = columns
-        self._connection = duckdb.connect()
-        self._connection.execute("set threads = 2")
+        self._connection = connect(threads=2)
 
     def run(self, sql: str) -> Answer:
         """Answer a query and bring the whole result here."""

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.place import cached
+from bench.quiet_duckdb import connect
 
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 DENORM = "denorm"
@@ -146,8 +147,7 @@ def connect_to(
     tables: Path, *, memory_limit: str = MEMORY_LIMIT, spill: Path | None = None
 ) -> duckdb.DuckDBPyConnection:
     """Open DuckDB with a view for each normalised table."""
-    connection = duckdb.connect()
-    connection.execute(f"set memory_limit = '{memory_limit}'")
+    connection = connect(memory_limit=memory_limit)
     if spill is not None:
         connection.execute(f"set temp_directory = '{spill}'")
     for table in TABLES:
