@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,16 @@ from skipstone.lake import Table, open_lake
 from skipstone.layout.scheme import ClusteringSpec, Layout, Scheme
 from skipstone.predicate.evaluation import Evaluator
 from skipstone.predicate.expression import Constant
-from skipstone.predicate.literal import Comparison, Conjunction, Operator, Predicate
+from skipstone.predicate.literal import (
+    Comparison,
+    Conjunction,
+    InSet,
+    Literal,
+    Match,
+    NullTest,
+    Operator,
+    Predicate,
+)
 from skipstone.predicate.parsing import parse_filter
 from skipstone.predicate.printing import sql
 from skipstone.relayout.executor import LocalExecutor, Silent
@@ -74,7 +83,8 @@ class World:
         while len(drawn) < filters:
             features = list(drawn)[:FEATURES]
             filter_ = parse_filter(sql(_any_filter(generator, rows, features)), rows.schema)
-            if fits(filter_) and can_evaluate(filter_, rows):
+            asks = bool(filter_.predicates) and all(one.literals for one in filter_)
+            if asks and fits(filter_) and can_evaluate(filter_, rows):
                 drawn[filter_] = None
             else:
                 refused += 1
@@ -105,22 +115,63 @@ class World:
 
 
 def _any_filter(generator: Generator, rows: pa.Table, features: Sequence[Conjunction]) -> Conjunction:
-    """Anything at all; or what some row has; or a feature and something more, which blocks are skipped by."""
+    """Anything at all; what some row has; a feature and something more; or what is nearly a feature.
+
+    The last two are what blocks are skipped by, or must not be skipped by, for a feature that is implied or is not.
+    """
+    if len(features) < FEATURES:
+        return generator.conjunction() if generator.chance(40) else Conjunction((_had(generator, rows),))
     kind = generator.random.random()
-    if kind < 0.4 or not features:
+    if kind < 0.25:
         return generator.conjunction()
-    if kind < 0.7:
+    if kind < 0.45:
         return Conjunction(tuple(_had(generator, rows) for _ in range(generator.choose((1, 1, 2)))))
     feature = generator.choose(features)
-    return Conjunction((*feature.predicates, _had(generator, rows)))
+    if kind < 0.65:
+        return Conjunction((*feature.predicates, _had(generator, rows)))
+    return _near(generator, feature, rows)
+
+
+def _near(generator: Generator, feature: Conjunction, rows: pa.Table) -> Conjunction:
+    """A feature in which one predicate is a little different, be it weaker, stronger, or neither."""
+    predicates = list(feature.predicates)
+    place = generator.random.randrange(len(predicates))
+    literals = list(predicates[place].literals)
+    changed = generator.random.randrange(len(literals))
+    if len(literals) > 1 and generator.chance(30):
+        del literals[changed]
+    elif generator.chance(20):
+        literals += _had(generator, rows).literals
+    else:
+        literals[changed] = _changed(generator, literals[changed])
+    predicates[place] = Predicate(tuple(literals))
+    return Conjunction(tuple(predicates))
+
+
+def _changed(generator: Generator, literal: Literal) -> Literal:
+    """The same question with another constant, another operator, or other values."""
+    match literal:
+        case Comparison(right=Constant(type=type_)) if type_ in EDGES and generator.chance(60):
+            return replace(literal, right=generator.constant(type_))
+        case Comparison():
+            return replace(literal, operator=generator.choose(list(Operator)))
+        case InSet(values=values) if len(values) > 1 and generator.chance(60):
+            return replace(literal, values=values[1:])
+        case InSet() | Match() | NullTest():
+            return replace(literal, negated=not literal.negated)
+        case _:
+            return literal
 
 
 def _had(generator: Generator, rows: pa.Table) -> Predicate:
-    """Compare a column with a value that it has somewhere."""
+    """Compare a column with a value that it has somewhere, or with several."""
     while True:
         type_ = generator.choose(list(EDGES))
         column = generator.column(type_)
         values = [value for value in rows[column.name].to_pylist() if value is not None]
+        if values and generator.chance(20):
+            several = tuple(dict.fromkeys(Constant(generator.choose(values), type_) for _ in range(4)))
+            return Predicate((InSet(column, several),))
         if values:
             operator = generator.choose([Operator.EQUAL, Operator.EQUAL, *Operator])
             return Predicate((Comparison(operator, column, Constant(generator.choose(values), type_)),))
