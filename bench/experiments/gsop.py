@@ -36,8 +36,10 @@ from skipstone.layout.grouping.fitted_groups import fit_groups
 from skipstone.layout.grouping.local_features import LocalFeatures
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft, design_problem, scheme_of
 from skipstone.layout.grouping.rows_read import ClusteredRows, RowsRead, by_queries, by_ward
+from skipstone.layout.replication.family_groups import family_groups
+from skipstone.layout.sampling import shuffled
 from skipstone.layout.scheme import ClusteringSpec, Scheme
-from skipstone.relayout.column_groups import group_features
+from skipstone.relayout.column_groups import REFINED_ROWS, group_features
 from skipstone.relayout.rewriting import Design
 from skipstone.relayout.tracking import tracked_expressions
 from skipstone.scan.plan import Counts, Skipping, plan_scan
@@ -109,6 +111,22 @@ class Drawer:
         estimate, prices = BlockEstimate(problem), in_cells(problem)
         found = column_groups(problem, exact=exact, estimate=estimate, local=self.local, prices=prices, start=start)
         return found.groups
+
+    def refined(self) -> tuple[LayoutDraft, ...]:
+        """Search as advice does: with clusterings that count queries, and on by families of queries."""
+        problem = self.problem
+        start = self.searched(ClusteredRows(problem, by_queries), from_alike=True)
+        some = np.sort(shuffled(problem.sample.num_rows, problem.seed)[:REFINED_ROWS])
+        small = design_problem(
+            problem.sample.take(pa.array(some)).combine_chunks(),
+            problem.features,
+            problem.queries,
+            problem.columns,
+            rows=problem.rows,
+            block_rows=problem.block_rows,
+            seed=problem.seed,
+        )
+        return family_groups(small, start, in_cells(small))
 
     def ours(self, groups: Callable[[], Sequence[LayoutDraft]], name: str) -> Drawing:
         """Let each group choose its clustering."""
@@ -264,7 +282,7 @@ def _drawings(drawer: Drawer, sop: Drawing, smoke: bool) -> list[Drawing]:
         sop,
         drawer.drawn(GSOP, lambda: drawer.searched(drawer.ward, from_alike=False), WARD),
         drawer.ours(lambda: sop.groups, ONE_LAYOUT),
-        drawer.ours(lambda: drawer.searched(ClusteredRows(problem, by_queries), from_alike=True), OURS),
+        drawer.ours(drawer.refined, OURS),
         drawer.drawn(SINGLE, lambda: drawer.drafts(singles(problem)), WARD),
     ]
     if smoke:
@@ -274,6 +292,9 @@ def _drawings(drawer: Drawer, sop: Drawing, smoke: bool) -> list[Drawing]:
         drawer.drawn(GSOP_HC, lambda: drawer.drafts(hillclimb(problem)), WARD),
         drawer.drawn(GSOP_HY, lambda: drawer.drafts(hyrise(problem)), WARD),
         drawer.ours(lambda: [whole], f"{ONE_LAYOUT}, all features"),
+        drawer.ours(
+            lambda: drawer.searched(ClusteredRows(problem, by_queries), from_alike=True), f"{OURS}, without families"
+        ),
     ]
 
 

@@ -212,7 +212,8 @@ def _part(subjects: set[Subject], knowledge: Knowledge, clauses: Sequence[Clause
     )
 
 
-def _refuted(denial: Denial, parts: Sequence[Part]) -> bool:
+@functools.lru_cache(maxsize=131072)  # a search for layouts asks the same of the same filters again and again
+def _refuted(denial: Denial, parts: tuple[Part, ...]) -> bool:
     clauses = [clause for part in parts for clause in part.clauses]
     knowledge = Knowledge({subject: values for part in parts for subject, values in part.sets.items()})
     try:

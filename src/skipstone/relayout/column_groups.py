@@ -1,7 +1,8 @@
 """`gsop`: advice on column groups, each laid out for the queries that read it, as a candidate beside one layout.
 
 The groups are searched for with the paper's procedure (`layout.grouping.column_grouping`), pricing cells and row ids in
-bytes; then each chooses its clustering. What queries would read counts the row ids, and the columns of a filter that
+bytes, and from there by what families of queries read of real blocks (`layout.replication.family_groups`); then each
+chooses its clustering. What queries would read counts the row ids, and the columns of a filter that
 stand in several groups.
 """
 
@@ -21,6 +22,7 @@ from skipstone.layout.grouping.fitted_groups import fit_groups, fitted_costs
 from skipstone.layout.grouping.local_features import LocalFeatures
 from skipstone.layout.grouping.problem import DesignProblem, design_problem, scheme_of
 from skipstone.layout.grouping.rows_read import ClusteredRows, by_queries
+from skipstone.layout.replication.family_groups import family_groups
 from skipstone.layout.sampling import shuffled
 from skipstone.layout.scheme import Scheme
 from skipstone.relayout.tracking import tracked_expressions
@@ -33,6 +35,9 @@ GSOP = "gsop"
 
 SEARCHED_ROWS = 60_000
 """The search for groups looks at so many rows; what its result reads is then told from the whole sample."""
+
+REFINED_ROWS = 10_000
+"""The search by families clusters so many rows, over and over."""
 
 FINER = 4
 """Groups share the features out among them, so that so many times as many, and rarer ones, are of use."""
@@ -79,15 +84,18 @@ def try_groups(
     seed: int,
 ) -> GroupTrial:
     """Find groups for the training queries and say what the judging ones would read; `cell_bytes` names all columns."""
-    some = sample.take(pa.array(np.sort(shuffled(sample.num_rows, seed)[:SEARCHED_ROWS]))).combine_chunks()
+    order = shuffled(sample.num_rows, seed)
     columns = tuple(cell_bytes)
+
+    def drawn(count: int) -> pa.Table:
+        return sample.take(pa.array(np.sort(order[:count]))).combine_chunks()
 
     def problem_of(of: pa.Table) -> DesignProblem:
         return design_problem(
             of, features, training, columns, rows=rows, block_rows=block_rows, cell_bytes=cell_bytes, seed=seed
         )
 
-    searched, whole = problem_of(some), problem_of(sample)
+    searched, whole = problem_of(drawn(SEARCHED_ROWS)), problem_of(sample)
     found = column_groups(
         searched,
         exact=ClusteredRows(searched, by_queries),
@@ -96,8 +104,10 @@ def try_groups(
         prices=in_bytes(searched),
         start=alike(searched),
     )
+    refined = problem_of(drawn(REFINED_ROWS))
+    groups = family_groups(refined, found.groups, in_bytes(refined))
     tracked = [one.expression for one in tracked_expressions(sample.schema, [query.filter for query in training])]
-    chosen = fit_groups(searched, found.groups, tracked)
+    chosen = fit_groups(searched, groups, tracked)
     fitted = [fit_groups(whole, [one.layout], tracked, fits=(one.clustering,))[0] for one in chosen]
     cells, bytes_ = (fitted_costs(whole, fitted, judging, prices) for prices in (in_cells(whole), in_bytes(whole)))
     layouts = [one.layout for one in fitted]

@@ -14,7 +14,7 @@ from skipstone.layout.clustering.curves import Curve, OrderKey
 from skipstone.layout.clustering.ordered import dimensions_of
 from skipstone.layout.clustering.routing import ClusteringProblem, Routing
 from skipstone.layout.vectors import Bits, DistinctVectors, distinct, find_words, unions, words
-from skipstone.predicate.implication import conclusion_of, premise_of
+from skipstone.predicate.implication import implication_matrix
 from skipstone.predicate.literal import Conjunction
 
 __all__ = ["VectorRouter", "Ward", "WardByQueries"]
@@ -101,11 +101,7 @@ def _subsumption(problem: ClusteringProblem) -> tuple[Bits, NDArray[np.float64]]
     weights: dict[Conjunction, float] = {}
     for query in problem.queries:
         weights[query.filter] = weights.get(query.filter, 0.0) + query.weight
-    conclusions = [conclusion_of(feature.filter) for feature in problem.features]
-    subsumed = np.zeros((len(weights), len(conclusions)), dtype=np.bool_)
-    for row, filter_ in enumerate(weights):
-        premise = premise_of(filter_)
-        subsumed[row] = [premise.implies(conclusion) for conclusion in conclusions]
+    subsumed = implication_matrix(list(weights), [feature.filter for feature in problem.features])
     return subsumed, np.array(list(weights.values()), dtype=np.float64)
 
 

@@ -28,7 +28,7 @@ from skipstone.errors import CannotEvaluate
 from skipstone.layout.vectors import Bits
 from skipstone.predicate.evaluation import Evaluator, cannot_evaluate
 from skipstone.predicate.expression import Constant, Expression
-from skipstone.predicate.implication import conclusion_of, premise_of
+from skipstone.predicate.implication import implication_matrix
 from skipstone.predicate.literal import (
     Comparison,
     Conjunction,
@@ -97,12 +97,8 @@ def conditions_of(
         known = set(features)
         found += [feature for feature in recurring(merged) if feature not in known]
     asked: list[set[Conjunction]] = [set() for _ in merged]
-    premises = [premise_of(filter_) for filter_ in merged]
-    for feature in found:
-        conclusion = conclusion_of(feature)
-        for place, premise in enumerate(premises):
-            if premise.implies(conclusion):
-                asked[place].add(feature)
+    for place, feature in np.argwhere(implication_matrix(list(merged), found)):
+        asked[place].add(found[feature])
     bounds = _Bounds()
     for place, filter_ in enumerate(merged):
         for predicate in filter_:

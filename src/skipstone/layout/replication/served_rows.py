@@ -55,10 +55,12 @@ class Served:
 class ServedRows:
     """Tells what judges read of servings, and remembers it.
 
-    `problem` is the problem with the judges as its queries, and with a last feature that every row satisfies.
+    `problem` is the problem with the judges as its queries, and with a last feature that every row satisfies. `fits`
+    are the clusterings that a layout chooses from.
     """
 
-    def __init__(self, problem: DesignProblem) -> None:
+    def __init__(self, problem: DesignProblem, fits: Sequence[ClusteringSpec] = FITS) -> None:
+        self._fits = tuple(fits)
         self.families = families_of(problem)
         self._fit_to = [_learnt(problem, family) for family in self.families]
         judged, self.family_of = _judged(problem, self.families)
@@ -108,7 +110,7 @@ class ServedRows:
             return Served(ClusteringSpec(), self._rows.rows(draft, ClusteringSpec(), learnt))
         ours = np.isin(self.family_of, sorted(serving.families))
         weights = self.problem.weights[ours]
-        tried = [Served(spec, self._rows.rows(draft, spec, learnt)) for spec in FITS]
+        tried = [Served(spec, self._rows.rows(draft, spec, learnt)) for spec in self._fits]
         return min(tried, key=lambda one: float(weights @ one.rows[ours]))
 
 
