@@ -184,12 +184,14 @@ def advise(
     features = _mined(training, wishes)
     sample = _sample(snapshot, queries, wishes, table, executor, progress, rows)
     judge = _Judge.of(snapshot, judging, sample)
-    trials = [
-        _try_layouts(spec.name, snapshot, sample, training, judge, wishes, rows)
-        if spec.name in SEVERAL_LAYOUTS
-        else _try(spec, sample, features, training, judge, wishes, rows)
-        for spec in wishes.candidates()
-    ]
+    trials = []
+    progress.start("try layouts", len(wishes.candidates()))
+    for spec in wishes.candidates():
+        if spec.name in SEVERAL_LAYOUTS:
+            trials.append(_try_layouts(spec.name, snapshot, sample, training, judge, wishes, rows))
+        else:
+            trials.append(_try(spec, sample, features, training, judge, wishes, rows))
+        progress.advance(1)
     return _decided(name, snapshot, rows, queries, judge, trials, wishes)
 
 
