@@ -198,6 +198,17 @@ def test_a_file_of_the_table_that_cannot_be_read_is_named(
     assert str(caught.value).startswith(f"{table.location.uri}/{file} {reason}")
 
 
+@pytest.mark.parametrize("pattern", ["schemes/*.json", "blocks/chunk=_table/*.parquet", "blocks/chunk=0*/*.parquet"])
+def test_a_file_of_the_catalog_that_is_damaged_is_named(pattern: str, lake: Lake, table: Table) -> None:
+    damaged = sorted(Path(table.location.uri, "_skipstone").glob(pattern))
+    assert damaged
+    for file in damaged:
+        file.write_bytes(b"{ not what it was")
+    with pytest.raises(StorageFailed) as caught:
+        open_lake(lake.location.uri).table("t").scan(where="id > 3").to_arrow()
+    assert str(caught.value).split(" cannot be read: ")[0] in {str(file) for file in damaged}
+
+
 def test_a_table_is_not_made_twice(lake: Lake, table: Table) -> None:
     with pytest.raises(TableExists):
         lake.create("t", ROWS)

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skipstone.catalog.location import Location
+from skipstone.catalog.location import Location, told_as_damage
 from skipstone.catalog.records import ChunkHeader, bounds_fields, read_bounds, read_facts, read_header
 from skipstone.catalog.segments import (
     SLIM_COLUMNS,
@@ -181,7 +181,8 @@ class ChunkFiles:
 
     def _open(self, path: str) -> pq.ParquetFile:
         # Whole files are fetched: they are small, and one request costs less than several.
-        return pq.ParquetFile(io.BytesIO(self._location.read(path)))
+        with told_as_damage(self._location, path):
+            return pq.ParquetFile(io.BytesIO(self._location.read(path)))
 
     def _column_of_run(self, run: tuple[SegmentGroup, int, int], name: str) -> pa.Array:
         group, start, end = run

@@ -8,6 +8,7 @@ import posixpath
 import urllib.parse
 import uuid
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +17,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs
 
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, SkipstoneError, StorageFailed
 
-__all__ = ["Location", "StoredFile"]
+__all__ = ["Location", "StoredFile", "told_as_damage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,23 @@ class Location:
             return
         if self.is_local:
             _remove_empty_parents(Path(base), Path(base, path).parent)
+
+
+@contextmanager
+def told_as_damage(place: Location, path: str) -> Iterator[None]:
+    """Say of a file of ours that cannot be read which one it is: nobody asked for anything wrong.
+
+    That there is none is told as it is; whoever knows why will say so.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, ValueError, OSError) as error:
+        if isinstance(error, SkipstoneError):
+            raise
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise StorageFailed(f"{place.uri}/{path} cannot be read: {reason}") from error
 
 
 def _remove_empty_parents(base: Path, directory: Path) -> None:

@@ -26,7 +26,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
 from skipstone.catalog.chunk_files import ChunkFiles, in_parallel
-from skipstone.catalog.location import Location
+from skipstone.catalog.location import Location, told_as_damage
 from skipstone.catalog.protocol import DEFAULT_RETENTION
 from skipstone.catalog.records import (
     DELTA_SCHEMA,
@@ -372,10 +372,12 @@ class NativeCatalog:
         return [json.loads(line) for line in content.splitlines() if line.strip()]
 
     def _load_scheme(self, name: str) -> Scheme:
-        return read_scheme(self.location.read(f"{_SCHEMES}/{name}.json"))
+        with told_as_damage(self.location, f"{_SCHEMES}/{name}.json"):
+            return read_scheme(self.location.read(f"{_SCHEMES}/{name}.json"))
 
     def _load_record(self, path: str) -> TableRecord:
-        return read_table_record(self._blocks_at.read(path))
+        with told_as_damage(self._blocks_at, path):
+            return read_table_record(self._blocks_at.read(path))
 
     # Writing.
 

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skipstone.catalog.location import Location
+from skipstone.catalog.location import Location, told_as_damage
 from skipstone.catalog.values import ROW_ID, Blocks
-from skipstone.errors import SkipstoneError, StorageFailed
+from skipstone.errors import StorageFailed
 from skipstone.store.checksum import Checksums, checksums, merge_checksums
 from skipstone.store.ranges import OBJECT_STORE, REQUESTS_AT_ONCE, Fetched, Pieces, coalesced
 from skipstone.store.types import leaf_count, restored
@@ -76,7 +76,7 @@ def read_blocks(
         result.append(_ROW_ID_FIELD)
     result_schema = pa.schema(result)
     for read in reads:
-        with _told_as_damage(table, read.file):
+        with _told_as_ours(table, read.file):
             yield from _read_file(table, read, wanted, result_schema, batch_rows)
 
 
@@ -101,20 +101,16 @@ def stored_checksums(
 
 
 @contextmanager
-def _told_as_damage(table: Location, file: str) -> Iterator[None]:
-    """Say of a file of ours that cannot be read which one it is: nobody asked for anything wrong."""
+def _told_as_ours(table: Location, file: str) -> Iterator[None]:
+    """Say of a file that a version of the table has what is wrong with it."""
     try:
-        yield
+        with told_as_damage(table, file):
+            yield
     except FileNotFoundError as error:
         raise StorageFailed(
             f"{table.uri}/{file} is not there, though a version of the table has it; it was deleted after that version "
             "was opened (skipstone vacuum deletes files of old versions), or by something else"
         ) from error
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, SkipstoneError):
-            raise
-        reason = (str(error).splitlines() or ["no reason given"])[0]
-        raise StorageFailed(f"{table.uri}/{file} cannot be read: {reason}") from error
 
 
 _ROW_ID_FIELD = pa.field(ROW_ID, pa.int64(), nullable=False)
