@@ -328,6 +328,16 @@ def test_the_log_is_of_reads_that_were_finished(lake: Lake, table: Table) -> Non
     assert asked(watched.log()) == [("SELECT id FROM t", 1000, 1000)]
 
 
+def test_what_is_handed_to_spark_is_logged_without_a_time(
+    lake: Lake, table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Table, "_frame_of", lambda self, plan: plan)
+    watched = open_lake(lake.location.uri, log_queries=True).table("t")
+    watched.scan(["id"], "id < 150").to_spark()
+    (logged,) = watched.log()
+    assert (logged.rows_read, logged.seconds) == (200, None)
+
+
 def test_that_the_log_cannot_be_written_does_not_fail_the_query(
     lake: Lake, table: Table, caplog: pytest.LogCaptureFixture
 ) -> None:

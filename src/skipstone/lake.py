@@ -427,7 +427,7 @@ class Table:
         if self.lake.log_queries:
             text = _statement(self.name, columns, where)
 
-            def when_read(read: ScanPlan, seconds: float) -> None:
+            def when_read(read: ScanPlan, seconds: float | None) -> None:
                 self._remember([logged(text, read, seconds)])
 
         return Scan(plan, self.location, to_frame=self._frame_of, time_zone=zone, when_read=when_read)

@@ -39,7 +39,7 @@ class Scan:
         to_frame: Callable[[ScanPlan], DataFrame],
         threads: int | None = None,
         time_zone: str | None = None,
-        when_read: Callable[[ScanPlan, float], None] | None = None,
+        when_read: Callable[[ScanPlan, float | None], None] | None = None,
     ) -> None:
         self.plan = plan
         self._table = table
@@ -59,10 +59,10 @@ class Scan:
         yield from self._batches()
         self._tell(self.plan, started)
 
-    def _tell(self, plan: ScanPlan, started: float) -> None:
-        """Tell whoever wants to know that all rows of a plan were read, and in how many seconds."""
+    def _tell(self, plan: ScanPlan, started: float | None) -> None:
+        """Tell whoever wants to know that all rows of a plan were read, and in how many seconds where that is known."""
         if self._when_read is not None:
-            self._when_read(plan, time.perf_counter() - started)
+            self._when_read(plan, None if started is None else time.perf_counter() - started)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         tasks = read_tasks(self.plan, self._table, exact=True, time_zone=self._time_zone)
@@ -96,7 +96,9 @@ class Scan:
 
     def to_spark(self) -> DataFrame:
         """Describe the rows as a Spark data frame; Spark reads them when it runs, and checks the filter itself."""
-        return self._to_frame(self.plan)
+        frame = self._to_frame(self.plan)
+        self._tell(self.plan, None)
+        return frame
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """Give the rows to DuckDB, which streams them once."""
