@@ -34,6 +34,7 @@ from skipstone.errors import (
     ColumnNotFound,
     InvalidInput,
     InvalidQuery,
+    LayoutInfeasible,
     StorageFailed,
     TableExists,
     TableNotFound,
