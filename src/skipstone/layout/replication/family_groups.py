@@ -33,7 +33,7 @@ from skipstone.layout.replication.served_rows import ServedRows, Serving
 from skipstone.layout.scheme import ClusteringSpec
 from skipstone.layout.whatif import matching_shares
 
-__all__ = ["SEARCHED_WITH", "family_groups"]
+__all__ = ["MOST_FITTED", "SEARCHED_WITH", "family_groups"]
 
 SEARCHED_WITH = (ClusteringSpec("qdtree", (("mixing", 0.4),)),)
 """How groups are clustered while they are searched for; what they get in the end is chosen when they are found."""
