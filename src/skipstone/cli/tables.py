@@ -327,7 +327,7 @@ def history(
 def restore(
     lake: LakeAt,
     table: TableName,
-    version: Annotated[int, typer.Argument(help="A version from the table's history.")],
+    version: Annotated[int, typer.Argument(metavar="VERSION", help="A version from the table's history.")],
     storage_option: StorageOption = None,
     as_json: AsJson = False,
 ) -> None:
