@@ -85,6 +85,16 @@ def test_rows_are_appended_as_new_chunks(lake: Path, source: Path) -> None:
     assert open_lake(lake).table("sales").scan().count() == 3 * ROWS
 
 
+def test_rows_are_appended_in_the_layout_of_the_table(lake: Path, source: Path, workload: Path) -> None:
+    code, said = error_of("append", lake, "sales", source, "--layout")
+    assert (code, said.splitlines()[0][:60]) == (2, 'InvalidInput: table "sales" has not been laid out yet, so th')
+    printed("optimize", lake, "sales", "-w", workload, "--clustering", "qdtree", "--block-rows", 100)
+    said = printed("append", lake, "sales", source, "--layout")
+    assert said.startswith("sales is at version 3: append, rows 4000, chunks 1")
+    (described,) = json_of("show", lake)
+    assert [(one["clustering"], one["chunks"]) for one in described["layouts"]] == [("qdtree", 2)]
+
+
 def test_csv_is_told_by_its_name_or_by_the_option(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("id,shop,price\n9000,south,1\n")
     (tmp_path / "more.dat").write_text("id,shop,price\n9001,south,1\n")
