@@ -36,7 +36,7 @@ from skipstone.layout.grouping.fitted_groups import fit_groups
 from skipstone.layout.grouping.local_features import LocalFeatures
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft, design_problem, scheme_of
 from skipstone.layout.grouping.rows_read import ClusteredRows, RowsRead, by_queries, by_ward
-from skipstone.layout.replication.family_groups import MOST_FITTED, family_groups
+from skipstone.layout.replication.family_groups import MOST_SERVED, family_groups
 from skipstone.layout.sampling import shuffled
 from skipstone.layout.scheme import ClusteringSpec, Scheme
 from skipstone.predicate.printing import sql
@@ -50,7 +50,7 @@ from skipstone.workload.query import Query as Asked
 BLOCKS = 600
 SAMPLED = 60_000
 SMOKE_SAMPLED = 3_000
-SMOKE_FITTED = 6
+SMOKE_SERVED = 30
 WARD = ClusteringSpec("ward")
 FEATURES_ALONE = Skipping(bounds=False)
 
@@ -92,9 +92,9 @@ class Drawing:
 class Drawer:
     """Designs every scheme of the comparison from one sample and one set of features."""
 
-    def __init__(self, problem: DesignProblem, most_fitted: int = MOST_FITTED) -> None:
+    def __init__(self, problem: DesignProblem, most_served: int = MOST_SERVED) -> None:
         self.problem = problem
-        self.most_fitted = most_fitted
+        self.most_served = most_served
         self.local = LocalFeatures(problem)
         self.ward = ClusteredRows(problem, by_ward)
 
@@ -131,7 +131,7 @@ class Drawer:
             block_rows=problem.block_rows,
             seed=problem.seed,
         )
-        return family_groups(small, start, in_cells(small), most_fitted=self.most_fitted)
+        return family_groups(small, start, in_cells(small), most_served=self.most_served)
 
     def ours(self, groups: Callable[[], Sequence[LayoutDraft]], name: str) -> Drawing:
         """Let each group choose its clustering."""
@@ -220,7 +220,7 @@ def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
     table = SkipstoneTable.loaded(skipstone.open(out / "lake"), DENORM, [source], work.train, block_rows)
     train, test = asked_queries(table, work.train), table.asked(work.test)
     problem = _problem(source, train, block_rows, seed, smoke)
-    drawer = Drawer(problem, SMOKE_FITTED if smoke else MOST_FITTED)
+    drawer = Drawer(problem, SMOKE_SERVED if smoke else MOST_SERVED)
     sop = drawer.sop()
     drawings = _drawings(drawer, sop, smoke)
     written = [write(table, one, train, block_rows) for one in drawings]

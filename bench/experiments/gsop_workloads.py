@@ -22,8 +22,8 @@ from bench.experiments.gsop import (
     OURS,
     SAMPLED,
     SINGLE,
-    SMOKE_FITTED,
     SMOKE_SAMPLED,
+    SMOKE_SERVED,
     SOP,
     WARD,
     Drawer,
@@ -42,7 +42,7 @@ from skipstone.layout.grouping.column_grouping import singles
 from skipstone.layout.grouping.cost import in_cells
 from skipstone.layout.grouping.fitted_groups import fit_groups, fitted_costs
 from skipstone.layout.grouping.problem import DesignProblem, design_problem
-from skipstone.layout.replication.family_groups import MOST_FITTED
+from skipstone.layout.replication.family_groups import MOST_SERVED
 from skipstone.relayout.column_groups import group_features
 from skipstone.relayout.tracking import tracked_expressions
 from skipstone.workload.mining import DEFAULT_MAX_FEATURES, DEFAULT_MIN_SUPPORT
@@ -128,7 +128,7 @@ def drawer_for(source: Path, asked: Sequence[Asked], seed: int, smoke: bool) -> 
     sample, rows = sampled(source, filtered, SMOKE_SAMPLED if smoke else SAMPLED, seed), rows_of(source)
     block_rows = max(1, rows // (SMOKE_BLOCKS if smoke else BLOCKS))
     problem = design_problem(sample, features, asked, columns, rows=rows, block_rows=block_rows, seed=seed)
-    return Drawer(problem, SMOKE_FITTED if smoke else MOST_FITTED)
+    return Drawer(problem, SMOKE_SERVED if smoke else MOST_SERVED)
 
 
 def drawn(drawer: Drawer, *, rivals: bool = False, in_a_hurry: bool = False) -> Drawings:

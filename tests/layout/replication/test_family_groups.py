@@ -63,5 +63,5 @@ def test_no_more_is_clustered_than_is_allowed(world: DesignProblem, monkeypatch:
 
     monkeypatch.setattr("skipstone.layout.replication.family_groups.ServedRows", Counting)
     start = groups(world, one_group(world))
-    assert family_groups(world, start, in_cells(world), most_fitted=1) == tuple(start), "nothing could be tried"
+    assert family_groups(world, start, in_cells(world), most_served=1) == tuple(start), "nothing could be tried"
     assert made[0].fitted == 1

@@ -33,13 +33,14 @@ from skipstone.layout.replication.served_rows import ServedRows, Serving
 from skipstone.layout.scheme import ClusteringSpec
 from skipstone.layout.whatif import matching_shares
 
-__all__ = ["MOST_FITTED", "SEARCHED_WITH", "family_groups"]
+__all__ = ["MOST_SERVED", "SEARCHED_WITH", "family_groups"]
 
 SEARCHED_WITH = (ClusteringSpec("qdtree", (("mixing", 0.4),)),)
 """How groups are clustered while they are searched for; what they get in the end is chosen when they are found."""
 
-MOST_FITTED = 150
-"""So many groups are clustered at most."""
+MOST_SERVED = 1_200
+"""The families of all groups that are clustered, added up, are about so many at most: what a clustering takes grows
+with the queries it is for. Ten families have long come to an end by then."""
 
 WORTH_A_STEP = 2e-3
 """A step that saves less than this share of what the workload reads is not taken."""
@@ -52,10 +53,10 @@ Groups: TypeAlias = tuple[frozenset[int], ...]
 
 
 def family_groups(
-    problem: DesignProblem, start: Sequence[LayoutDraft], prices: Prices, *, most_fitted: int = MOST_FITTED
+    problem: DesignProblem, start: Sequence[LayoutDraft], prices: Prices, *, most_served: int = MOST_SERVED
 ) -> tuple[LayoutDraft, ...]:
     """Search on from given groups for those of which the workload reads least; `problem` has a small sample."""
-    search = _Search(problem, prices, most_fitted)
+    search = _Search(problem, prices, most_served)
     groups = search.walk(_tidy([group.columns for group in start]))
     return tuple(search.draft(columns) for columns in groups)
 
@@ -63,13 +64,14 @@ def family_groups(
 class _Search:
     """What groups cost, and the steps between them; groups that were clustered are remembered."""
 
-    def __init__(self, problem: DesignProblem, prices: Prices, most_fitted: int) -> None:
+    def __init__(self, problem: DesignProblem, prices: Prices, most_served: int) -> None:
         self._design = problem
         self._local = LocalFeatures(problem)
         self._served = ServedRows(problem, SEARCHED_WITH)
         self._judges = self._served.problem
         self._prices = prices
-        self._most_fitted = most_fitted
+        self._most_served = most_served
+        self._families_served = 0
         self._alike = [frozenset(columns) for columns in alike(problem)]
         self._read: dict[frozenset[int], NDArray[np.float64]] = {}
         self._costs: dict[Groups, NDArray[np.float64]] = {}
@@ -107,9 +109,9 @@ class _Search:
 
     def _rows(self, columns: frozenset[int]) -> NDArray[np.float64]:
         if columns not in self._read:
-            self._read[columns] = self._served.served(
-                Serving(self._readers(columns), columns), self.draft(columns)
-            ).rows
+            readers = self._readers(columns)
+            self._families_served += len(readers)
+            self._read[columns] = self._served.served(Serving(readers, columns), self.draft(columns)).rows
         return self._read[columns]
 
     def _readers(self, columns: frozenset[int]) -> frozenset[int]:
@@ -118,7 +120,7 @@ class _Search:
     def _steps(self, groups: Groups) -> Iterator[Groups]:
         """The groups that one step leads to, the most promising first; none once enough was clustered."""
         for after in itertools.chain(self._carvings(groups), self._mergers(groups), self._moves(groups)):
-            if self._served.fitted >= self._most_fitted:
+            if self._families_served >= self._most_served:
                 return
             if after != groups:
                 yield after
