@@ -49,7 +49,7 @@ from skipstone.predicate.literal import Conjunction
 __all__ = ["QueryTree", "TreeRouter", "useful_features"]
 
 MIXINGS = (0.3, 0.4, 0.5)
-"""Tried in turn; on TPC-H values below and above are worse (see docs/algorithms/qdtree.md)."""
+"""Tried in turn; the tree with which the training queries read least is taken."""
 
 MOST_SCORED = 16_384
 """Cuts of larger nodes are chosen by so many of their sampled rows; more change the choice hardly ever."""
