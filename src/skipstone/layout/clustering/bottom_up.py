@@ -160,10 +160,11 @@ def _weight_of_bytes(weights: NDArray[np.float64], width: int) -> NDArray[np.flo
 
 
 @njit(cache=True)
-def _pair_cost(
+def _pair_costs(
     i: int,
-    j: int,
-    limit: float,
+    others: NDArray[np.int64],
+    limits: NDArray[np.float64],
+    costs: NDArray[np.float64],
     reading: NDArray[np.uint8],
     weight: NDArray[np.float64],
     table: NDArray[np.float64],
@@ -172,31 +173,43 @@ def _pair_cost(
     joint_masks: NDArray[np.uint64],
     joint_weights: NDArray[np.float64],
     size: NDArray[np.float64],
-) -> float:
-    """Weighted rows that queries read after a merge of groups i and j and not before; exact where below `limit`."""
-    # At best the one that reads less reads nothing that the other does not.
-    shared = min(weight[i], weight[j])
-    if size[i] * (weight[j] - shared) + size[j] * (weight[i] - shared) >= limit:
-        return np.inf
-    shared = 0.0
-    for byte in range(reading.shape[1]):
-        shared += table[byte, reading[i, byte] & reading[j, byte]]
-    cost: float = size[i] * (weight[j] - shared) + size[j] * (weight[i] - shared)
-    rows = size[i] + size[j]
-    for q in range(joint.shape[0]):
-        if cost >= limit:
-            break
-        bit = np.uint8(1 << (joint[q] & 7))
-        if (reading[i, joint[q] >> 3] | reading[j, joint[q] >> 3]) & bit:
+) -> None:
+    """Weighted rows that queries read after a merge of group i with each other group and not before.
+
+    Costs are exact up to their limit, and else anything above it. Without limits only the least is wanted, the first
+    of equal ones, and the others need not be exact. The loop is in here because a call for each pair would count
+    references to eleven arrays, which takes ten times as long as the cost itself.
+    """
+    best = np.inf
+    for a in range(others.shape[0]):
+        j = others[a]
+        limit = limits[a] if limits.shape[0] > 0 else best
+        # At best the one that reads less reads nothing that the other does not.
+        shared = min(weight[i], weight[j])
+        cost = size[i] * (weight[j] - shared) + size[j] * (weight[i] - shared)
+        if cost > limit:
+            costs[a] = np.inf
             continue
-        read = True
-        for k in range(joint_masks.shape[1]):
-            if joint_masks[q, k] & ~(united[i, k] | united[j, k]):
-                read = False
+        shared = 0.0
+        for byte in range(reading.shape[1]):
+            shared += table[byte, reading[i, byte] & reading[j, byte]]
+        cost = size[i] * (weight[j] - shared) + size[j] * (weight[i] - shared)
+        rows = size[i] + size[j]
+        for q in range(joint.shape[0]):
+            if cost > limit:
                 break
-        if read:
-            cost += rows * joint_weights[q]
-    return cost
+            bit = np.uint8(1 << (joint[q] & 7))
+            if (reading[i, joint[q] >> 3] | reading[j, joint[q] >> 3]) & bit:
+                continue
+            read = True
+            for k in range(joint_masks.shape[1]):
+                if joint_masks[q, k] & ~(united[i, k] | united[j, k]):
+                    read = False
+                    break
+            if read:
+                cost += rows * joint_weights[q]
+        costs[a] = cost
+        best = min(best, cost)
 
 
 @njit(cache=True)
@@ -231,6 +244,10 @@ def _bottom_up(
             alive += 1
     bound = np.full(n, -1.0)
     partner = np.full(n, -1)
+    costs = np.empty(n)
+    limits = np.empty(n)
+    no_limits = np.empty(0)
+    earlier = np.empty(n, dtype=np.int64)
     pairs = 0
     while alive > 1:
         # The smallest bound, the first of equal ones; the last group has no later partner.
@@ -240,21 +257,21 @@ def _bottom_up(
                 at = a
         i = active[at]
         if partner[i] < 0:
-            best = np.inf
-            pairs += alive - at - 1
-            for b in range(at + 1, alive):
-                j = active[b]
-                cost = _pair_cost(i, j, best, reading, weight, table, united, joint, joint_masks, joint_weights, size)
-                if cost < best:
-                    best = cost
-                    partner[i] = j
-            bound[i] = best
+            later = active[at + 1 : alive]
+            pairs += later.shape[0]
+            _pair_costs(
+                i, later, no_limits, costs, reading, weight, table, united, joint, joint_masks, joint_weights, size
+            )
+            best = np.argmin(costs[: later.shape[0]])
+            bound[i] = costs[best]
+            partner[i] = later[best]
             continue
         j = partner[i]
         _absorb(i, j, reading, weight, table, united, joint, joint_masks, size)
         leader[j] = i
         gone = size[i] >= min_size
         kept = 0
+        before = 0
         for a in range(alive):
             k = active[a]
             if k == j or (k == i and gone):
@@ -264,13 +281,30 @@ def _bottom_up(
             if partner[k] == i or partner[k] == j:
                 partner[k] = -1
             if k < i and not gone:
-                pairs += 1
-                limit = np.nextafter(bound[k], np.inf)
-                cost = _pair_cost(k, i, limit, reading, weight, table, united, joint, joint_masks, joint_weights, size)
-                if cost < bound[k] or (cost == bound[k] and i < partner[k]):
-                    bound[k] = cost
-                    partner[k] = i
+                earlier[before] = k
+                limits[before] = bound[k]
+                before += 1
         alive = kept
+        pairs += before
+        _pair_costs(
+            i,
+            earlier[:before],
+            limits[:before],
+            costs,
+            reading,
+            weight,
+            table,
+            united,
+            joint,
+            joint_masks,
+            joint_weights,
+            size,
+        )
+        for a in range(before):
+            k = earlier[a]
+            if costs[a] < bound[k] or (costs[a] == bound[k] and i < partner[k]):
+                bound[k] = costs[a]
+                partner[k] = i
         if not gone:
             bound[i] = -1.0
             partner[i] = -1
@@ -330,12 +364,10 @@ def _cheapest_home(
     size: NDArray[np.float64],
 ) -> int:
     """Return the finished group that the last, too small group should join, or itself if there is none."""
-    best = np.inf
-    home = i
-    for j in range(leader.shape[0]):
-        if j != i and leader[j] == j and size[j] >= min_size:
-            cost = _pair_cost(i, j, best, reading, weight, table, united, joint, joint_masks, joint_weights, size)
-            if cost < best:
-                best = cost
-                home = j
-    return home
+    number = np.arange(leader.shape[0])
+    homes = np.flatnonzero((leader == number) & (size >= min_size) & (number != i))
+    if homes.shape[0] == 0:
+        return i
+    costs = np.empty(homes.shape[0])
+    _pair_costs(i, homes, np.empty(0), costs, reading, weight, table, united, joint, joint_masks, joint_weights, size)
+    return int(homes[np.argmin(costs)])
