@@ -99,7 +99,7 @@ def timed(search: Callable[[], Found]) -> Timed[Found]:
 ORDER_RUNS: tuple[tuple[str, float], ...] = (
     ("default", 0.0),
     ("naive", 0.0),
-    ("autopart-c", 60.0),
+    ("autopart-c", 200.0),
     ("genetic", 20.0),
     ("scoa-shipped", 20.0),
     ("scoa", 60.0),
