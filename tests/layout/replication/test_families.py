@@ -101,6 +101,14 @@ def test_there_is_no_cover_of_what_nobody_asks_twice() -> None:
     assert cover_of(problem, family).features is None
 
 
+@pytest.mark.parametrize(("times", "is_covered"), [(1, False), (5, True)])
+def test_few_filters_are_trusted_where_they_are_asked_again_and_again(times: int, is_covered: bool) -> None:
+    filters = [f"town = 1 AND day > {day}" for day in (3, 50, 77)]
+    problem = problem_of(asked("town day price", filters * times))
+    [family] = families_of(problem)
+    assert (cover_of(problem, family).features is not None) is is_covered
+
+
 def test_a_cover_that_holds_nearly_all_rows_is_none() -> None:
     problem = problem_of(asked("rest price", [f"rest < 9 AND price > {one}" for one in range(20)]))
     [family] = families_of(problem)

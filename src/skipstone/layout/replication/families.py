@@ -62,6 +62,9 @@ MOST_MISSED = 0.03
 """The share of a family's filters that covers made without them may miss. Those are made of fewer filters than the
 cover that is used, so that they miss more."""
 
+ASKED_AGAIN = 3
+"""A family of few filters is taken to have no others where each was asked so many times."""
+
 FOLDS = 4
 """Covers are made of three quarters of the filters and tried on the last."""
 
@@ -137,9 +140,9 @@ def cover_of(problem: DesignProblem, family: Family) -> Cover:
     queries = [problem.queries[number] for number in different]
     recurring = _recurring(queries)
     rows = problem.vectors.counts @ problem.vectors.bits
-    weights = problem.weights[different]
+    weights, weight = problem.weights[different], _weight(problem, family.queries)
     for only in (None, recurring):
-        if _missed(problem, queries, only) > MOST_MISSED:
+        if _missed(problem, queries, weight, only) > MOST_MISSED:
             continue
         usable = np.array([only is None or only.issuperset(feature) for feature in problem.features], np.bool_)
         chosen = _covering(problem.kinds[problem.kind_of[different]] & usable, rows, weights)
@@ -148,10 +151,16 @@ def cover_of(problem: DesignProblem, family: Family) -> Cover:
     return Cover(None)
 
 
-def _missed(problem: DesignProblem, queries: Sequence[Query], only: frozenset[Predicate] | None) -> float:
-    """The share of queries that covers made of the others, of these conditions only, do not subsume."""
+def _missed(
+    problem: DesignProblem, queries: Sequence[Query], weight: float, only: frozenset[Predicate] | None
+) -> float:
+    """The share of queries that covers made of the others, of these conditions only, do not subsume.
+
+    The queries have different filters; `weight` is that of all that are asked with these.
+    """
     if len(queries) < 2 * FOLDS:
-        return 0.0  # too few to tell
+        # Too few to tell; but where the same ones are asked again and again, more of them may be expected.
+        return 0.0 if weight >= ASKED_AGAIN * len(queries) else 1.0
     missed = 0
     for fold in range(FOLDS):
         known = [query for place, query in enumerate(queries) if place % FOLDS != fold]
