@@ -109,7 +109,7 @@ def test_advice_compares_layouts_and_writes_nothing(lake: Path, workload: Path) 
     names = [line.split("  ")[0].strip() for line in said[2:-1]]
     assert (names[0], names[-1]) == ("no change", "no layout can read less than")
     assert set(AUTO) <= set(names)
-    assert "of the bytes, the present layout 100.0 %, on 2 queries that were kept from the search" in said[-1]
+    assert "of the bytes, the present layout 100.0 %, on 2 queries kept from the search" in said[-1]
     assert open_lake(lake).table("sales").snapshot().version == 1
 
 

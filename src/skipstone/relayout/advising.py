@@ -52,6 +52,7 @@ __all__ = [
     "advise",
     "bytes_per_row",
     "held_out",
+    "judged_on",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -280,6 +281,13 @@ def held_out(queries: Sequence[Query]) -> tuple[list[Query], list[Query]]:
     return (training, judging) if judging else (list(queries), list(queries))
 
 
+def judged_on(queries: Sequence[Query], judging: Sequence[Query]) -> str:
+    """Say which queries of a workload judged."""
+    if len(judging) < len(queries):
+        return f"on {len(judging)} queries kept from the search"
+    return f"on the {len(queries)} queries that it was made for, too few to keep some from the search"
+
+
 def _mined(queries: Sequence[Query], wishes: Wishes) -> tuple[Feature, ...]:
     return mine(queries, min_support=wishes.min_support, max_features=wishes.max_features, exclude=wishes.exclude)
 
@@ -407,7 +415,7 @@ def _decided(
     )
     reason = (
         f"{winner.name} reads {_percent(winner.bytes)} of the bytes, the present layout {_percent(now.bytes)}, "
-        f"on {len(judge.queries)} queries that were kept from the search"
+        f"{judged_on(queries, judge.queries)}"
     )
     verdict = reason if pays else f"{reason}: less than {SMALLEST_GAIN:.0%} is saved, which is not worth the rewrite"
     return Advice(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from skipstone.catalog.values import Snapshot
 from skipstone.layout.scheme import Scheme
-from skipstone.relayout.advising import SMALLEST_GAIN, Advice, Wishes, bytes_per_row, held_out
+from skipstone.relayout.advising import SMALLEST_GAIN, Advice, Wishes, bytes_per_row, held_out, judged_on
 from skipstone.relayout.column_design import (
     WORTH_REORDERING,
     ColumnForecast,
@@ -67,7 +67,7 @@ def advise_columns(
         drift,
     )
     advice = replace(
-        advice, columns=forecast, reasons=(*advice.reasons, *_column_reasons(forecast, _judges(queries, judging)))
+        advice, columns=forecast, reasons=(*advice.reasons, *_column_reasons(forecast, judged_on(queries, judging)))
     )
     if not advised:
         return advice
@@ -108,12 +108,6 @@ def _column_targets(
         targets.setdefault(blocks.scheme, _ColumnTarget(blocks.scheme, design, rows, mean_chunk_bytes(blocks, scheme)))
     # The largest first: chunks of a scheme that is not here yet are given its design.
     return sorted(targets.values(), key=lambda target: (-target.rows, target.scheme))
-
-
-def _judges(queries: Sequence[Query], judging: Sequence[Query]) -> str:
-    if len(judging) < len(queries):
-        return f"on {len(judging)} queries kept from the search"
-    return f"on the {len(queries)} queries that it was made for, too few to keep some from the search"
 
 
 def _column_reasons(found: ColumnForecast, judges: str) -> list[str]:

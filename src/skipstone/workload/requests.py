@@ -126,6 +126,8 @@ class FrontEnd:
         mentioned = _mentioned(tree, self._known)
         template, others = self._template(sql), _others(tree, self._known)
         query = _query_of(tree)
+        if query is None and isinstance(tree, (exp.Condition, exp.Alias)):
+            return _Plan(Statement(problem="no statement, only an expression", line=1, column=1, template=template))
         if query is None:
             return _Plan(Statement(is_query=False, problem=_what_it_is(tree), template=template))
         try:
