@@ -40,6 +40,7 @@ MODULES = (
     "bench.experiments.sop",
     "bench.experiments.clustering_speed",
     "bench.experiments.gsop",
+    "bench.experiments.gsop_walltime",
     "bench.experiments.gsop_workloads",
     "bench.experiments.gsopr",
     "bench.experiments.fragment_skipper",

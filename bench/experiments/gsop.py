@@ -203,7 +203,7 @@ def reading(snapshot: Snapshot, asked: Sequence[Asked], skipping: Skipping | Non
     }
 
 
-def _problem(source: Path, asked: Sequence[Asked], block_rows: int, seed: int, smoke: bool) -> DesignProblem:
+def design_for(source: Path, asked: Sequence[Asked], block_rows: int, seed: int, smoke: bool) -> DesignProblem:
     features = group_features(asked, max_features=DEFAULT_MAX_FEATURES, min_support=DEFAULT_MIN_SUPPORT)
     columns = pd.dataset(data_files(source), format="parquet").schema.names
     filtered = sorted({column for query in asked for column in query.filter.columns})
@@ -219,7 +219,7 @@ def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
     shutil.rmtree(out / "lake", ignore_errors=True)
     table = SkipstoneTable.loaded(skipstone.open(out / "lake"), DENORM, [source], work.train, block_rows)
     train, test = asked_queries(table, work.train), table.asked(work.test)
-    problem = _problem(source, train, block_rows, seed, smoke)
+    problem = design_for(source, train, block_rows, seed, smoke)
     drawer = Drawer(problem, SMOKE_SERVED if smoke else MOST_SERVED)
     sop = drawer.sop()
     drawings = _drawings(drawer, sop, smoke)
@@ -366,7 +366,7 @@ def _run_grouping(scale: float, seed: int, out: Path, smoke: bool) -> Report:
     block_rows = grouped_blocks_for(rows_of(source), SMOKE_BLOCKS if smoke else BLOCKS)
     shutil.rmtree(out / "lake", ignore_errors=True)
     table = SkipstoneTable.loaded(skipstone.open(out / "lake"), DENORM, [source], work.train, block_rows)
-    problem = _problem(source, asked_queries(table, work.train), block_rows, seed, smoke)
+    problem = design_for(source, asked_queries(table, work.train), block_rows, seed, smoke)
     local, prices, judge = LocalFeatures(problem), in_cells(problem), ClusteredRows(problem, by_ward)
     queries_ = len(work.train)
 

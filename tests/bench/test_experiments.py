@@ -16,7 +16,7 @@ from bench.tpch.data import DENORM, DENORM_COLUMNS
 from bench.tpch.queries import Schema, queries
 from skipstone.workload.requests import FrontEnd
 
-NEED_SPARK = ("engines", "walltime", "layout-cost")
+NEED_SPARK = ("engines", "walltime", "gsop-walltime", "layout-cost")
 
 
 def with_marks(experiment: Experiment) -> object:
