@@ -16,6 +16,7 @@ from bench.engines import Answer, DuckDB, Engine, Spark, spark_session
 from bench.experiment import Experiment
 from bench.experiments.engines import time_engines
 from bench.experiments.rivals import BLOCKS, SMOKE_BLOCKS, sop_workload
+from bench.experiments.sop import narrowed, read_columns
 from bench.lakes import ChosenLake, chosen_lake
 from bench.layouts import RivalChooser, Sizes, ordered
 from bench.measure import PairedTimes, break_even_runs
@@ -30,6 +31,9 @@ from bench.tpch.templates import SOP_TEMPLATES
 RUNS = 10
 COLD_RUNS = 3
 SMOKE_TEMPLATES = ("q6", "q12")
+
+WHOLE_UP_TO = 1.0
+"""The largest scale factor at which files have all columns; above it those that queries read, for all alike."""
 
 SPARK_PLAIN = "spark plain"
 SPARK_SORTED = "spark sorted"
@@ -116,8 +120,8 @@ def _text(value: object) -> str:
 
 
 def _run(scale: float, seed: int, out: Path, smoke: bool) -> Report:
-    source = denormalised(scale)
     work = sop_workload(seed, 0.0, smoke)
+    source = denormalised(scale) if scale <= WHOLE_UP_TO else narrowed(scale, read_columns(work))
     scanner = Scanner(source, DENORM, work.test)
     blocks = SMOKE_BLOCKS if smoke else BLOCKS
     chooser = RivalChooser(source, DENORM, work.train, blocks)
