@@ -167,6 +167,13 @@ def test_rows_appended_since_are_laid_out_too_and_counted(advised: tuple[Table, 
     assert table.optimize(replace(advice, storage=2.0)).version == before + 1
 
 
+def test_a_table_of_more_blocks_than_its_sample_has_rows_can_be_advised_on(tmp_path: Path) -> None:
+    """As are those of some hundred million rows, of which a search for replicas looks at twenty thousand."""
+    table, work = made(tmp_path)
+    advice = table.advise(work, clustering=TREE, storage=1.4, block_rows=20, sample_rows=300)
+    assert [one.name for one in advice.candidates] == ["no change", "qdtree", "gsop", "gsop-r"]
+
+
 def test_cells_are_not_stored_twice_for_little(tmp_path: Path) -> None:
     """One family alone wants one order: replicas could save nothing."""
     table = skipstone.open(tmp_path).create("t", rows_in_conflict().select(["town", "day", "price", "note"]))

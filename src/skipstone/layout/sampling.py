@@ -16,11 +16,14 @@ def sampled_blocks(
     """Number the block of each sampled row, as if the sample were all rows, thinned evenly.
 
     Rows are sorted by group and order, and each group is cut evenly into as many blocks of at least `block_rows` rows
-    as it gives; groups too small for a block join those that follow, at the end those before.
+    as it gives; groups too small for a block join those that follow, at the end those before. Every block has a row:
+    where there are more blocks than rows in the sample, those without one are not numbered.
 
     >>> group, order = np.array([0, 0, 1, 1, 1, 1], dtype=np.int32), np.array([2, 1, 1, 2, 3, 4], dtype=np.uint64)
     >>> sampled_blocks(group, order, rows=600, block_rows=200).tolist()
     [0, 0, 1, 1, 2, 2]
+    >>> sampled_blocks(group, order, rows=60_000, block_rows=200).tolist()
+    [1, 0, 2, 3, 4, 5]
     """
     if not len(group):
         return np.zeros(0, dtype=np.int64)
@@ -28,7 +31,7 @@ def sampled_blocks(
     sizes = np.diff(np.flatnonzero(np.concatenate([[True], np.diff(group[sorted_rows]) != 0, [True]])))
     fills = block_rows * len(group) / max(rows, 1)
     spans = joined(sizes, fills)
-    blocks = np.maximum(1, np.floor(spans / fills + 1e-9).astype(np.int64))
+    blocks = np.clip(np.floor(spans / fills + 1e-9).astype(np.int64), 1, spans)
     first = np.cumsum(blocks) - blocks
     within = np.arange(len(group)) - np.repeat(np.cumsum(spans) - spans, spans)
     answer = np.empty(len(group), dtype=np.int64)
