@@ -262,9 +262,10 @@ def _thinned(weights: Sequence[float]) -> list[int]:
 
 
 def true_rows(filters: Sequence[Conjunction], rows: pa.Table, *, time_zone: str | None = None) -> Bits:
-    """Return for each row and each filter whether the filter is TRUE; False for all rows where Arrow refuses some.
+    """Return for each row and each filter whether the filter may be TRUE, as the writer of blocks finds it.
 
-    Predicates that several filters share are evaluated once.
+    A predicate that Arrow refuses to evaluate may be TRUE for all rows: nothing can be skipped by it, and a replica for
+    it holds every row. Predicates that several filters share are evaluated once.
 
     >>> from skipstone.predicate.expression import Column
     >>> x = Column("x", pa.int64())
@@ -286,5 +287,5 @@ def _mask(predicate: Predicate, rows: pa.Table, time_zone: str | None) -> NDArra
     try:
         judged = Evaluator(predicate, time_zone=time_zone).evaluate(rows)
     except CannotEvaluate:
-        return np.zeros(rows.num_rows, dtype=np.bool_)
+        return np.ones(rows.num_rows, dtype=np.bool_)
     return np.asarray(judged.fill_null(False).to_numpy(zero_copy_only=False), dtype=np.bool_)
