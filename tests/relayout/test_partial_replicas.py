@@ -174,6 +174,29 @@ def test_a_table_of_more_blocks_than_its_sample_has_rows_can_be_advised_on(tmp_p
     assert [one.name for one in advice.candidates] == ["no change", "qdtree", "gsop", "gsop-r"]
 
 
+def test_a_condition_that_nobody_here_can_evaluate_does_not_break_the_budget(tmp_path: Path) -> None:
+    """A replica for it would hold all rows, which is found out before they are written."""
+    table, _ = made(tmp_path)
+    scored = [f"SELECT id, price, note FROM t WHERE score_of(kind) > 3 AND id > {number}" for number in range(40)]
+    work = skipstone.Workload.of([*statements(1), *scored], {"t": table.schema})
+    advice = table.advise(work, clustering=TREE, storage=1.2, block_rows=200)
+    table.optimize(advice)
+    assert present_storage(table.snapshot())[0] <= 1.2
+
+
+def test_a_layout_for_rows_that_no_sample_has_shown_is_not_taken_to_be_free(tmp_path: Path) -> None:
+    """With a budget of the table itself, one such row in the table would be one too many."""
+    rows = rows_in_conflict()
+    rare = pa.array(np.where(np.arange(ROWS) % 3_000 == 5, 1, 0))
+    table = skipstone.open(tmp_path).create("t", rows.append_column("rare", rare), chunk_rows=6_000)
+    texts = [*statements(1), *["SELECT price, note, extra1 FROM t WHERE rare = 1"] * 30]
+    work = skipstone.Workload.of(texts, {"t": table.schema})
+    advice = table.advise(work, clustering=(ClusteringSpec(GSOP_R),), storage=1.0, block_rows=200, sample_rows=500)
+    assert advice.candidate(GSOP_R).storage == 1.0
+    assert table.optimize(advice).version is not None
+    assert present_storage(table.snapshot())[0] == 1.0
+
+
 def test_cells_are_not_stored_twice_for_little(tmp_path: Path) -> None:
     """One family alone wants one order: replicas could save nothing."""
     table = skipstone.open(tmp_path).create("t", rows_in_conflict().select(["town", "day", "price", "note"]))

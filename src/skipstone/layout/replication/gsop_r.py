@@ -8,7 +8,9 @@ Sun, "Skipping-oriented Data Design for Large-Scale Analytics", dissertation, 20
 
 Departs from the paper: equal costs are told apart by the order of the operations, so that the walk is always the same;
 of two schemes of equal cost the one that stores less wins. Row ids count as in equation 4.2, none within one layout.
-A queue of what the operations cost is not kept: what is remembered is rows read per layout, as in the paper.
+A queue of what the operations cost is not kept: what is remembered is rows read per layout, as in the paper. A `merge`
+must keep the budget, too, which lines 15 to 19 of algorithm 2 do not ask: columns that one of the two layouts
+replicates are stored for the rows of both from then on. The initial scheme may be the best, and is returned then.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ from skipstone.layout.scheme import ClusteringSpec, Scheme
 __all__ = ["ServedScheme", "serve_families"]
 
 MARGIN = 2.0
-"""The share of rows in a layout is taken to be so many standard deviations above what the sample shows."""
+"""The share of rows in a layout is taken to be so many standard deviations above what the sample shows: Wilson's upper
+bound (Journal of the American Statistical Association, 1927), which is above zero for rows that no sample has shown."""
 
 MOST_MERGES = 20
 """Of so many pairs of layouts it is found out what putting them together costs; that means clustering anew."""
@@ -178,9 +179,8 @@ class _Search:
         if features not in self._shares:
             share = self.problem.share(features)
             sampled = max(1, self.problem.vectors.rows)
-            exact = sampled >= self.problem.rows
-            margin = 0.0 if exact else MARGIN * float(np.sqrt(share * (1 - share) / sampled))
-            self._shares[features] = min(1.0, share + margin)
+            known = not features or sampled >= self.problem.rows
+            self._shares[features] = share if known else _at_most(share, sampled)
         return self._shares[features]
 
     def _cost(self, servings: tuple[Serving, ...], layouts: tuple[LayoutDraft, ...]) -> float:
@@ -248,6 +248,16 @@ class _Search:
             )
         )
         return frozenset(number for number, name in enumerate(self.problem.columns) if name in names)
+
+
+def _at_most(share: float, sampled: int) -> float:
+    """The share of all rows where so many sampled ones show this share, with the margin of `MARGIN`.
+
+    >>> [round(_at_most(share, 20_000), 4) for share in (0.0, 0.1, 1.0)]
+    [0.0002, 0.1043, 1.0]
+    """
+    square = MARGIN**2 / sampled
+    return min(1.0, (share + square / 2 + float(np.sqrt(square * (share * (1 - share) + square / 4)))) / (1 + square))
 
 
 def _likeness(one: frozenset[int], other: frozenset[int]) -> float:
