@@ -44,6 +44,7 @@ def autopart_c(problem: ColumnProblem, profile: SeekProfile, effort: Effort, see
     """
     grouped = GroupedProblem.of(problem)
     seek = profile.compiled()
+    _prepare(seek)
     initial = list(range(len(problem.sizes)))
     initial_cost = order_cost(problem, initial, profile)
     fragments: list[Fragment] = []
@@ -66,6 +67,14 @@ def autopart_c(problem: ColumnProblem, profile: SeekProfile, effort: Effort, see
         stopped=watch.stopped,
         trace=tuple(watch.trace),
     )
+
+
+def _prepare(seek: CompiledSeek) -> None:
+    """Compile the kernels, or load them, before the clock starts."""
+    problem = ColumnProblem(np.ones(3), ((0, 2), (1,)), np.ones(2))
+    watch = Watch(Effort(moves=1_000))  # no seconds: compiling may take many
+    fragments = _fragments(problem, seek, watch, 0.0)
+    _combine(problem, seek, fragments, watch)
 
 
 def _fragments(problem: ColumnProblem, seek: CompiledSeek, watch: Watch, best_cost: float) -> list[Fragment]:
