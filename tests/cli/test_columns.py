@@ -163,6 +163,20 @@ def test_mistakes_in_files_are_named_with_file_and_line(
     assert not (tmp_path / "O.tsv").exists()
 
 
+@pytest.mark.parametrize("command", [("order",), ("duplicate", "--headroom", 0.1)])
+def test_a_file_that_cannot_be_written_is_refused_before_the_search(
+    files: Path, command: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_search(*_: object, **__: object) -> None:
+        raise AssertionError("the search began")
+
+    monkeypatch.setattr("skipstone.cli.columns.propose_order", no_search)
+    monkeypatch.setattr("skipstone.cli.columns.propose_duplicates", no_search)
+    arguments = (*command, "--schema", files / "S.tsv", "--workload", files / "W.tsv", "--out")
+    assert f"there is no directory {files / 'nowhere'}" in refused(*arguments, files / "nowhere" / "O.tsv")
+    assert "it is a directory" in refused(*arguments, files)
+
+
 def test_an_unknown_algorithm_or_profile_is_answered_with_those_there_are(files: Path) -> None:
     base = ("order", "--schema", files / "S.tsv", "--workload", files / "W.tsv", "--out", files / "O.tsv")
     assert 'Did you mean "scoa"?' in refused(*base, "--algorithm", "soca")

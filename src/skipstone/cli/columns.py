@@ -17,7 +17,7 @@ from skipstone.cli.rendering import grid, print_grid, print_json
 from skipstone.errors import InvalidInput
 from skipstone.layout.columns.duplicates import FoundDuplicates
 from skipstone.layout.columns.duplication import BEST_DUPLICATION, DUPLICATIONS
-from skipstone.layout.columns.files import read_sizes, write_sizes
+from skipstone.layout.columns.files import read_sizes, require_writable, write_sizes
 from skipstone.layout.columns.orders import BEST_ORDER, ORDERS
 from skipstone.layout.columns.proposing import layout_cost, propose_duplicates, propose_order
 from skipstone.layout.columns.reading import ReadColumns, read_workload
@@ -64,7 +64,7 @@ Seconds = Annotated[
     float | None, typer.Option(metavar="S", help=f"Search for so long; {DEFAULT_SECONDS:g} where --moves is not given.")
 ]
 Moves = Annotated[
-    int | None, typer.Option(metavar="N", help="Search for so many moves, which gives one answer each time.")
+    int | None, typer.Option(metavar="N", help="Search until at least so many moves, which gives one answer each time.")
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Where random numbers begin.")]
 
@@ -105,6 +105,7 @@ def order(
     as_json: AsJson = False,
 ) -> None:
     """Find an order in which the queries seek little. Ctrl-C ends the search with the best found so far."""
+    require_writable(out)
     profile = seek_profile(seek)
     table_sizes = read_sizes(schema)
     read = _read(workload, table_sizes, table, dialect, quiet=as_json)
@@ -138,6 +139,7 @@ def duplicate(
     as_json: AsJson = False,
 ) -> None:
     """Find columns to store more than once, beginning with the order of --schema; its own duplicates are left out."""
+    require_writable(out)
     profile = seek_profile(seek)
     table_sizes = read_sizes(schema)
     read = _read(workload, table_sizes, table, dialect, quiet=as_json)

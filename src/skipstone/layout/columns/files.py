@@ -82,6 +82,17 @@ def write_sizes(sizes: ColumnSizes, path: str | os.PathLike[str]) -> None:
     _write(path, lines)
 
 
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that could not be written, before the work whose result is to go there."""
+    directory = Path(path).parent
+    if not directory.is_dir():
+        raise InvalidInput(f"cannot write {path}: there is no directory {directory}")
+    if Path(path).is_dir():
+        raise InvalidInput(f"cannot write {path}: it is a directory")
+    if not os.access(path if Path(path).exists() else directory, os.W_OK):
+        raise InvalidInput(f"cannot write {path}: permission denied")
+
+
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
     """Number the lines that are not blank, split at tabs."""
     try:
