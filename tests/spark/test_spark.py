@@ -50,6 +50,15 @@ def test_a_task_that_fails_is_reported_in_one_line_without_a_java_stack(spark: S
     assert str(caught.value) == "load: Spark failed. OSError: disk full"
 
 
+def test_columns_of_an_appended_data_frame_are_found_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    """By position, amounts would become prices and nobody would notice: both are whole numbers."""
+    table = open_lake(tmp_path, spark=spark).create("t", pa.table({"amount": [1], "price": [10]}))
+    table.append(spark.sql("SELECT 20L AS price, 2L AS amount"))
+    table.append(spark.sql("SELECT 30L AS price"))
+    found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["price"])
+    assert [(row["amount"], row["price"]) for row in found] == [(1, 10), (2, 20), (None, 30)]
+
+
 def test_rows_of_a_data_frame_come_back_equal_through_spark_and_arrow(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(tmp_path, spark=spark)
     frame = spark.sql("""

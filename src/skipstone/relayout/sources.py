@@ -12,6 +12,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -47,6 +48,10 @@ PIECE_ROWS = 1_000_000
 
 BATCH_ROWS = 65_536
 
+INT96_UNIT = "us"
+"""What Spark's INT96 timestamps are counted in. Nanoseconds, which Arrow takes them for, reach from 1677 to 2262 only,
+and other years come out wrong without a word."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadJob:
@@ -58,10 +63,11 @@ class LoadJob:
     slicing: Slicing | None = None
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Loaded]:
-        """Write a stream of rows."""
+        """Write a stream of rows, whose columns may be in any order; one that the rows lack is NULL."""
+        shaped = (_shaped(batch, self.target.schema) for batch in batches)
         if self.slicing is not None:
-            return write_sliced(batches, self.slicing, self.target, self.block_rows, self.file_rows)
-        return (Loaded(one) for one in write_batches(batches, self.target, self.block_rows, self.file_rows))
+            return write_sliced(shaped, self.slicing, self.target, self.block_rows, self.file_rows)
+        return (Loaded(one) for one in write_batches(shaped, self.target, self.block_rows, self.file_rows))
 
 
 class Piece(Protocol):
@@ -128,7 +134,7 @@ class ParquetPiece:
         place = posixpath.join(base, self.path)
         with (
             _told_as_bad_source(self.place.child(self.path), "Parquet"),
-            pq.ParquetFile(filesystem.open_input_file(place)) as file,
+            pq.ParquetFile(filesystem.open_input_file(place), coerce_int96_timestamp_unit=INT96_UNIT) as file,
         ):
             present = set(file.schema_arrow.names)
             wanted = [name for name in self.schema.names if name in present and name not in constants]
@@ -145,16 +151,8 @@ class CsvPiece:
     schema: pa.Schema
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the file as a stream, with the types of the schema."""
-        filesystem, base = self.place.filesystem()
-        options = pyarrow.csv.ConvertOptions(
-            column_types=self.schema, include_columns=self.schema.names, strings_can_be_null=True
-        )
-        with (
-            _told_as_bad_source(self.place.child(self.path), "CSV"),
-            filesystem.open_input_stream(posixpath.join(base, self.path)) as stream,
-            pyarrow.csv.open_csv(stream, convert_options=options) as reader,
-        ):
+        """Read the file as a stream, with the types of the schema; a column that this file lacks is NULL."""
+        with _opened_csv(self.place, self.path, self.schema) as reader:
             yield from reader
 
 
@@ -204,9 +202,21 @@ def parquet_source(place: Location) -> Source:
     """Load a Parquet file, or all of a directory, with Hive-style partition directories as columns."""
     filesystem, base = place.filesystem()
     with _told_as_bad_source(place, "Parquet"):
-        files = pyarrow.dataset.dataset(base, filesystem=filesystem, format="parquet", partitioning="hive")
+        kind = pyarrow.dataset.ParquetFileFormat(coerce_int96_timestamp_unit=INT96_UNIT)
+        files = pyarrow.dataset.dataset(base, filesystem=filesystem, format=kind, partitioning="hive")
         # The footers of all files are read here, so a file of another kind among them is known before anything moves.
-        return _dataset_source(place, files, f"parquet {place.uri}")
+        return _dataset_source(place, files, _schema_of_files(files), f"parquet {place.uri}")
+
+
+def _schema_of_files(files: Any) -> pa.Schema:
+    """All columns that a file has or that paths give, in types that hold the values of all files.
+
+    The dataset's own schema is that of its first file: columns that only others have would be lost.
+    """
+    schemas = [fragment.physical_schema for fragment in files.get_fragments()]
+    merged = pa.unify_schemas([files.schema, *schemas], promote_options="permissive")
+    everywhere = set(merged.names).intersection(*(schema.names for schema in schemas))
+    return pa.schema([field if field.name in everywhere else field.with_nullable(True) for field in merged])
 
 
 def delta_source(place: Location) -> Source:
@@ -214,29 +224,84 @@ def delta_source(place: Location) -> Source:
     try:
         table = DeltaTable(place.uri, storage_options=place.storage_options)
         files = table.to_pyarrow_dataset()
+        mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
     except Exception as error:
         raise InvalidInput(f"{place.uri} cannot be read as a Delta table: {str(error).splitlines()[0]}") from error
-    return _dataset_source(place, files, f"delta {place.uri} version {table.version()}")
+    if mapping != "none":
+        # Its files know the columns by other names, by which nothing would be found in them but NULL.
+        raise InvalidInput(
+            f'{place.uri} cannot be read as a Delta table: it maps columns (delta.columnMapping.mode is "{mapping}"). '
+            "Hint: read it with an engine that knows this, and give the data frame, or write it as Parquet"
+        )
+    with _told_as_bad_source(place, "a Delta table"):
+        return _dataset_source(place, files, files.schema, f"delta {place.uri} version {table.version()}")
 
 
 def csv_source(place: Location) -> Source:
-    """Load a CSV file or a directory of them; names come from the header, types from the first megabyte.
+    """Load a CSV file or a directory of them; names come from the headers, types from the first megabyte of each file.
 
-    A column without any value there is one of texts, as Spark has it.
+    A column without any value there is one of texts, as Spark has it, and so is one that is of several kinds. Only what
+    is empty is NULL.
     """
     paths = [file.path for file in place.list() if file.path.endswith((".csv", ".csv.gz"))]
     if not paths:
         place, paths = Location(posixpath.dirname(place.uri), place.options), [posixpath.basename(place.uri)]
-    filesystem, base = place.filesystem()
-    with (
-        _told_as_bad_source(place.child(paths[0]), "CSV"),
-        filesystem.open_input_stream(posixpath.join(base, paths[0])) as stream,
-        pyarrow.csv.open_csv(stream) as reader,
-    ):
-        schema = pa.schema([
-            field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in reader.schema
-        ])  # fmt: skip
+    schema = _schema_of_texts([_csv_schema(place, path) for path in paths])
     return PiecewiseSource(schema, tuple(CsvPiece(place, path, schema) for path in paths), f"csv {place.uri}")
+
+
+def _csv_schema(place: Location, path: str) -> pa.Schema:
+    with _opened_csv(place, path) as reader:
+        return reader.schema
+
+
+@contextmanager
+def _opened_csv(place: Location, path: str, schema: pa.Schema | None = None) -> Iterator[Any]:
+    """Open a CSV file for streaming: with the columns of a schema, or with those that it has, of types to be guessed.
+
+    Arrow by itself takes texts like `NA`, `null` and `NaN` for NULL; Spark and DuckDB do not.
+    """
+    filesystem, base = place.filesystem()
+    options = pyarrow.csv.ConvertOptions(
+        column_types=schema,
+        include_columns=None if schema is None else schema.names,
+        include_missing_columns=schema is not None,
+        null_values=[""],
+        strings_can_be_null=True,
+    )
+    parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    with (
+        _told_as_bad_source(place.child(path), "CSV"),
+        filesystem.open_input_stream(posixpath.join(base, path)) as stream,
+        pyarrow.csv.open_csv(stream, parse_options=parsing, convert_options=options) as reader,
+    ):
+        yield reader
+
+
+def _schema_of_texts(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """All columns of some files, each with a type that the texts of all of them can be read in."""
+    doubled = next((schema for schema in schemas if len(set(schema.names)) < len(schema.names)), None)
+    if doubled is not None:
+        return doubled  # for others to say that it will not do
+    kinds: dict[str, list[pa.DataType]] = {}
+    for schema in schemas:
+        for field in schema:
+            kinds.setdefault(field.name, []).append(field.type)
+    return pa.schema([(name, _common_kind(found)) for name, found in kinds.items()])
+
+
+def _common_kind(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    """The type that texts are read in which look like these.
+
+    >>> _common_kind([pa.null(), pa.int64(), pa.float64()]), _common_kind([pa.bool_(), pa.int64()])
+    (DataType(double), DataType(string))
+    """
+    try:
+        common = pa.unify_schemas([pa.schema([("", kind)]) for kind in kinds], promote_options="permissive")
+    except pa.ArrowTypeError:
+        return pa.string()
+    kind = common.field(0).type
+    return pa.string() if pa.types.is_null(kind) else kind
 
 
 def with_types_of(source: Source, schema: pa.Schema) -> Source:
@@ -273,8 +338,8 @@ def _format_of(place: Location) -> str:
     return "parquet"
 
 
-def _dataset_source(place: Location, files: Any, name: str) -> Source:
-    schema = files.schema.remove_metadata()
+def _dataset_source(place: Location, files: Any, schema: pa.Schema, name: str) -> Source:
+    schema = schema.remove_metadata()
     pieces = []
     for fragment in files.get_fragments():
         constants = _partition_values(fragment, schema)
@@ -318,7 +383,10 @@ def _partition_values(fragment: Any, schema: pa.Schema) -> tuple[tuple[str, pa.S
     )
 
 
-def _shaped(batch: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+def _shaped(
+    batch: pa.RecordBatch, schema: pa.Schema, constants: Mapping[str, pa.Scalar] = MappingProxyType({})
+) -> pa.RecordBatch:
+    """The rows in the columns of a schema, found by name: given as constants, cast, or NULL where there is none."""
     arrays = []
     for field in schema:
         position = batch.schema.get_field_index(field.name)

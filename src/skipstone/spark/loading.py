@@ -41,12 +41,10 @@ def frame_source(frame: DataFrame) -> FrameSource:
 
 
 def _load_frame(frame: DataFrame, job: LoadJob) -> list[Loaded]:
-    schema = job.target.schema
-
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         partition = context.partitionId() if context is not None else 0
-        for number, loaded in enumerate(job.write(_typed(batch, schema) for batch in batches)):
+        for number, loaded in enumerate(job.write(batches)):
             yield pa.record_batch(
                 {
                     "partition": pa.array([partition], pa.int32()),
@@ -58,10 +56,3 @@ def _load_frame(frame: DataFrame, job: LoadJob) -> list[Loaded]:
     with spark_failures_as_ours("load"):
         rows = frame.mapInArrow(write, "partition int, number int, loaded binary").collect()
     return [pickle.loads(row.loaded) for row in sorted(rows, key=lambda row: (row.partition, row.number))]
-
-
-def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give timestamps their zone, UTC: Spark hands them over in that of the session, as the same instants."""
-    return pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)], schema=schema
-    )
