@@ -16,7 +16,7 @@ import contextlib
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -214,12 +214,13 @@ class Lake:
     def sql(self, text: str) -> DataFrame:
         """Run a SELECT in Spark over the tables of the lake; tables it does not have are Spark's own to find.
 
-        What is read is in `last_scan` afterwards.
+        So are those that Spark knows by a name of several parts: `prod.sales` is the lake's `sales` only where Spark
+        has no `prod.sales`. What is read is in `last_scan` afterwards.
         """
-        from skipstone.spark.sql import PlannedMention, run_sql
+        from skipstone.spark.sql import PlannedMention, is_table_of_spark, run_sql
 
         session = self.spark  # started before the statement is read, because its time zone says what a text means
-        planned = self._plan(text)
+        planned = self._plan(text, is_elsewhere=lambda name: is_table_of_spark(session, name))
         self.last_scan = tuple(one.report for one in planned)
         if self.log_queries:
             for name in {one.place.table: None for one in planned}:
@@ -231,14 +232,16 @@ class Lake:
         """Say what a statement would read of each table it mentions, and why; nothing is read."""
         return tuple(one.report for one in self._plan(text, skipping))
 
-    def _plan(self, text: str, skipping: Skipping | None = None) -> list[_PlannedRequest]:
-        """Plan a scan for each mention of a table in a statement."""
+    def _plan(
+        self, text: str, skipping: Skipping | None = None, *, is_elsewhere: Callable[[str], bool] = lambda name: False
+    ) -> list[_PlannedRequest]:
+        """Plan a scan for each mention of a table in a statement, but for those that are of tables elsewhere."""
         snapshots = {name: self.table(name).snapshot() for name in self.tables()}
         schemas = {name: snapshot.schema for name, snapshot in snapshots.items()}
         profile = reading_profile(self.location)
         return [
             _planned(place, request, snapshots[place.table], skipping, profile)
-            for place, request in _mentions(text, schemas, self._front_end(schemas), dialect="spark")
+            for place, request in _mentions(text, schemas, self._front_end(schemas), "spark", is_elsewhere)
         ]
 
     def rewrite(self, text: str, *, dialect: str = "spark", time_zone: str = "UTC") -> Rewritten:
@@ -253,7 +256,7 @@ class Lake:
         front = FrontEnd(schemas, dialect=dialect, timezone=time_zone)
         usable: dict[str, tuple[Conjunction, ...]] = {}
         mentions = []
-        for place, request in _mentions(text, schemas, front, dialect=dialect):
+        for place, request in _mentions(text, schemas, front, dialect):
             if place.table not in usable:
                 published = published_features(self.location.child(place.table))
                 usable[place.table] = usable_features(snapshots[place.table], published)
@@ -735,7 +738,11 @@ class _PlannedRequest:
 
 
 def _mentions(
-    text: str, schemas: Mapping[str, pa.Schema], front: FrontEnd, *, dialect: str
+    text: str,
+    schemas: Mapping[str, pa.Schema],
+    front: FrontEnd,
+    dialect: str,
+    is_elsewhere: Callable[[str], bool] = lambda name: False,
 ) -> Iterator[tuple[TablePlace, Request]]:
     """Each mention of a table in a statement, and what is asked of it; all of it, where that is not understood."""
     statement = front.read(text)
@@ -751,7 +758,11 @@ def _mentions(
         )
     reason = statement.problem or "the statement's use of this table is not understood"
     requests = _by_mention(statement.requests)
-    for place in places:
+    here = tuple(place for place in places if not (place.qualified and is_elsewhere(text[place.start : place.end])))
+    if len(here) < len(places):
+        # The statement was understood with columns of ours where it means a table with others.
+        reason, requests = "the statement names a table elsewhere that is called as one of the lake's", {}
+    for place in here:
         request = requests.get(place.mention)
         if request is None or request.table != place.table:
             columns = tuple(schemas[place.table].names)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -78,3 +80,30 @@ def test_text_that_is_no_sql_is_pointed_at(lake: Lake) -> None:
     with pytest.raises(InvalidQuery) as caught:
         lake.sql("SELECT day FORM sales WHERE")
     assert caught.value.line == 1
+
+
+def test_a_qualified_name_that_spark_knows_is_the_table_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(tmp_path, spark=spark)
+    lake.create("people", pa.table({"id": [1, 2], "age": [30, 40]}))
+    spark.range(5).createOrReplaceGlobalTempView("people")
+    try:
+        query = "SELECT count(*) FROM global_temp.people AS p JOIN people AS ours ON p.id = ours.id WHERE age > 30"
+        assert lake.sql(query).collect()[0][0] == 1
+        assert [scan.table for scan in lake.last_scan] == ["people"]
+    finally:
+        spark.catalog.dropGlobalTempView("people")
+    assert lake.sql("SELECT count(*) FROM prod.people").collect()[0][0] == 2, "as queries of a log name it"
+
+
+def test_tables_are_told_apart_by_all_parts_of_their_names(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(tmp_path, spark=spark)
+    for rows, name in enumerate(("a.people", "people", "z.people"), start=1):
+        lake.create(name, pa.table({"id": range(rows)}))
+    found = [lake.sql(f"SELECT id FROM {name}").count() for name in ("a.people", "people", "z.people", "`z.people`")]
+    assert found == [1, 2, 3, 3]
+
+
+def test_a_table_can_be_described(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(tmp_path, spark=spark)
+    lake.create("people", pa.table({"id": [1]}))
+    assert [row.col_name for row in lake.sql("DESCRIBE people").collect()] == ["id"]

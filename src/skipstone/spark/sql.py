@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from skipstone.catalog.location import Location
@@ -18,7 +19,7 @@ from skipstone.spark.failures import spark_failures_as_ours
 from skipstone.spark.reading import frame_of_plan
 from skipstone.workload.places import TablePlace, renamed
 
-__all__ = ["PlannedMention", "run_sql"]
+__all__ = ["PlannedMention", "is_table_of_spark", "run_sql"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,14 @@ class PlannedMention:
     place: TablePlace
     plan: ScanPlan
     table: Location
+
+
+def is_table_of_spark(spark: SparkSession, name: str) -> bool:
+    """Whether Spark itself finds a table or view by a name, as it is written in a statement."""
+    try:
+        return bool(spark.catalog.tableExists(name))
+    except PySparkException:
+        return False  # no such database or catalog
 
 
 def run_sql(spark: SparkSession, text: str, mentions: Sequence[PlannedMention]) -> DataFrame:

@@ -34,6 +34,8 @@ class TablePlace:
     alias: str
     needs_alias: bool
     mention: int
+    qualified: bool = False
+    """Whether the name has several parts, as `prod.sales` has."""
 
 
 def table_places(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "spark") -> tuple[TablePlace, ...] | None:
@@ -65,7 +67,11 @@ def table_places(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "s
         if start is None or end is None:
             return None
         alias = table.alias or written[id(parts[-1])]
-        places.append(TablePlace(known.tables[number].name, start, end + 1, alias, _needs_alias(table), mention))
+        places.append(
+            TablePlace(
+                known.tables[number].name, start, end + 1, alias, _needs_alias(table), mention, qualified=len(parts) > 1
+            )
+        )
     return tuple(sorted(places, key=lambda place: place.start))
 
 
@@ -85,5 +91,7 @@ def renamed(sql: str, places: tuple[TablePlace, ...], names: tuple[str, ...]) ->
 
 
 def _needs_alias(table: exp.Table) -> bool:
-    # A sample stands between a table's name and its alias, so an alias cannot follow the name there.
-    return not table.alias and not table.args.get("sample") and not isinstance(table.parent, exp.TableSample)
+    # A sample stands between a table's name and its alias, so an alias cannot follow the name there; nor can it where a
+    # table is described.
+    described_or_sampled = isinstance(table.parent, (exp.TableSample, exp.Describe))
+    return not table.alias and not table.args.get("sample") and not described_or_sampled

@@ -77,20 +77,28 @@ class KnownTables:
         return cls(tables, by_last_part)
 
     def find(self, parts: tuple[str, ...]) -> int | None:
-        """Find the table that a name means: the shorter of the two names must be the end of the longer.
+        """Find the table that a name means: the one of that name, or one where the shorter of the two names is the end
+        of the longer; none where that could be several.
 
         >>> tables = KnownTables.of({"shop.sales": pa.schema([])})
         >>> tables.find(("sales",)), tables.find(("prod", "shop", "sales")), tables.find(("old", "sales"))
         (0, 0, None)
+        >>> tables = KnownTables.of({"a.sales": pa.schema([]), "sales": pa.schema([]), "a.b": pa.schema([])})
+        >>> tables.find(("sales",)), tables.find(("a", "sales")), tables.find(("a.b",))
+        (1, 0, 2)
         """
-        best: int | None = None
-        best_overlap = 0
-        for number in self._by_last_part.get(parts[-1], ()):
+        asked = tuple(".".join(parts).split("."))  # a quoted name may have dots, too
+        overlaps: dict[int, int] = {}
+        for number in self._by_last_part.get(asked[-1], ()):
             own = tuple(self.tables[number].name.lower().split("."))
-            overlap = min(len(own), len(parts))
-            if own[-overlap:] == parts[-overlap:] and overlap > best_overlap:
-                best, best_overlap = number, overlap
-        return best
+            if own == asked:
+                return number
+            overlap = min(len(own), len(asked))
+            if own[-overlap:] == asked[-overlap:]:
+                overlaps[number] = overlap
+        best = max(overlaps.values(), default=0)
+        found = [number for number, overlap in overlaps.items() if overlap == best]
+        return found[0] if len(found) == 1 else None
 
 
 def table_of(node: exp.Table) -> int | None:
