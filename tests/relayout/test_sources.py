@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,23 @@ def test_appended_columns_are_found_by_name_and_one_that_is_missing_is_null(lake
     found = table.scan().to_arrow().to_pylist()
     assert [tuple(row.values()) for row in found] == [(1, 2), (10, 20), (None, 200), (1000, None)]
     assert table.scan(where="b IS NULL").to_arrow()["a"].to_pylist() == [1000]
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (pa.array(["a", None, "b"], pa.string_view()), pa.string()),
+        (pa.array([b"a", None, b"b"], pa.binary_view()), pa.binary()),
+        (pa.array([["a"], None, []], pa.list_(pa.string_view())), pa.list_(pa.string())),
+        (pa.array([Decimal("1.5"), None, Decimal(2)], pa.decimal32(5, 2)), pa.decimal128(5, 2)),
+        (pa.array([Decimal("1.5"), None, Decimal(2)], pa.decimal64(12, 2)), pa.decimal128(12, 2)),
+    ],
+)
+def test_types_that_arrow_can_do_little_with_are_kept_as_ones_that_it_can(
+    lake: Lake, given: pa.Array, kept: pa.DataType
+) -> None:
+    table = lake.create("t", pa.table({"id": [1, 2, 3], "a": given}))
+    table.append(pa.table({"id": [4, 5, 6], "a": given}))
+    assert table.schema.field("a").type == kept
+    assert table.scan(["a"]).to_arrow()["a"].to_pylist() == given.to_pylist() * 2
+    assert table.scan(["id"], "a IS NULL").to_arrow()["id"].to_pylist() == [2, 5]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import time, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from skipstone.errors import InvalidQuery
+from skipstone.errors import InvalidInput, InvalidQuery
 from skipstone.lake import Lake, open_lake
 from tests.relayout.test_random_schemes import bag
 
@@ -107,3 +109,18 @@ def test_a_table_can_be_described(spark: SparkSession, tmp_path: Path) -> None:
     lake = open_lake(tmp_path, spark=spark)
     lake.create("people", pa.table({"id": [1]}))
     assert [row.col_name for row in lake.sql("DESCRIBE people").collect()] == ["id"]
+
+
+def test_types_that_spark_lacks_are_read_as_its_own_or_named(spark: SparkSession, tmp_path: Path) -> None:
+    lake = open_lake(tmp_path, spark=spark)
+    rows = pa.table({
+        "at": pa.array([1, None], pa.time32("s")),
+        "took": pa.array([1_000_000_000, None], pa.duration("ns")),
+        "paid": pa.array([Decimal(9), None], pa.decimal256(20, 2)),
+        "huge": pa.array([Decimal(9), None], pa.decimal256(60, 2)),
+    })  # fmt: skip
+    lake.create("odd", rows)
+    [found] = lake.sql("SELECT at, took, paid FROM odd WHERE at IS NOT NULL").collect()
+    assert tuple(found) == (time(0, 0, 1), timedelta(seconds=1), Decimal(9))
+    with pytest.raises(InvalidInput, match=r'^Spark has no type for these columns: "huge" \(decimal256\(60, 2\)\)'):
+        lake.sql("SELECT huge FROM odd")

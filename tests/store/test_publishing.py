@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
+from skipstone.errors import InvalidInput
 from skipstone.lake import Table, open_lake
 from skipstone.store import publishing
 from tests.relayout.worlds import random_table
@@ -92,3 +93,27 @@ def test_random_tables_are_the_same_rows_to_everybody(tmp_path: Path) -> None:
     for name, value in (("n", 1), ("f", 1.5), ("s", "ab")):
         condition = f"{name} = {value!r}"
         assert len(set(counts(table, condition, ds.field(name) == value).values())) == 1, condition
+
+
+def test_types_that_delta_lacks_are_published_as_wider_ones_that_everybody_reads(tmp_path: Path) -> None:
+    rows = pa.table({
+        "byte": pa.array([200, None], pa.uint8()),
+        "short": pa.array([60_000, None], pa.uint16()),
+        "int": pa.array([2**32 - 1, None], pa.uint32()),
+        "zoned": pa.array([1, None], pa.timestamp("ms", "Europe/Oslo")),
+        "fine": pa.array([1_000, None], pa.timestamp("ns")),
+        "coarse": pa.array([1, None], pa.timestamp("s")),
+    })  # fmt: skip
+    table = open_lake(tmp_path).create("t", rows)
+    table.export()
+    delta = deltalake.DeltaTable(table.location.uri)
+    expected = [tuple(row.values()) for row in rows.to_pylist()]
+    assert [tuple(row.values()) for row in delta.to_pyarrow_table().to_pylist()] == expected
+    assert polars.scan_delta(table.location.uri).collect().rows() == expected
+
+
+def test_columns_that_delta_has_no_type_for_are_named(tmp_path: Path) -> None:
+    table = open_lake(tmp_path).create("t", pa.table({"id": [1], "at": pa.array([1], pa.time32("s"))}))
+    with pytest.raises(InvalidInput, match=r'^Delta has no type for these columns, .*: "at" \(time32\[s\]\)$'):
+        table.export()
+    assert not (tmp_path / "t" / "_delta_log").exists()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, listed
 
 __all__ = ["arrow_schema", "as_spark_holds_it", "spark_batch", "spark_schema"]
+
+MOST_DIGITS = 38
+"""A decimal of Spark has no more."""
 
 _WIDER = {
     pa.uint8(): pa.int16(),
@@ -39,9 +43,21 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The schema that Spark sees for rows of an Arrow schema."""
-    held = pa.schema([pa.field(field.name, as_spark_holds_it(field.type), field.nullable) for field in schema])
-    return from_arrow_schema(held, prefer_timestamp_ntz=True)
+    """The schema that Spark sees for rows of an Arrow schema; an error that names the columns it has no type for."""
+    held = [pa.field(field.name, as_spark_holds_it(field.type), field.nullable) for field in schema]
+    without = [f'"{field.name}" ({field.type})' for field in held if not _has_spark_type(field)]
+    if without:
+        raise InvalidInput(f"Spark has no type for these columns: {listed(without)}. Hint: read them with Table.scan()")
+    return from_arrow_schema(pa.schema(held), prefer_timestamp_ntz=True)
+
+
+def _has_spark_type(field: pa.Field) -> bool:
+    try:
+        there = from_arrow_schema(pa.schema([field]), prefer_timestamp_ntz=True)
+        to_arrow_schema(there, timezone="UTC")  # and back, which a decimal of too many digits does not survive
+    except (PySparkException, ValueError):
+        return False
+    return True
 
 
 def as_spark_holds_it(kind: pa.DataType) -> pa.DataType:
@@ -54,6 +70,12 @@ def as_spark_holds_it(kind: pa.DataType) -> pa.DataType:
         return _WIDER[kind]
     if pa.types.is_timestamp(kind):
         return pa.timestamp("us", "UTC" if kind.tz else None)
+    if pa.types.is_time(kind):
+        return pa.time64("ns")
+    if pa.types.is_duration(kind):
+        return pa.duration("us")
+    if pa.types.is_decimal(kind) and kind.precision <= MOST_DIGITS:
+        return pa.decimal128(kind.precision, kind.scale)
     if pa.types.is_dictionary(kind):
         return as_spark_holds_it(kind.value_type)
     if pa.types.is_fixed_size_binary(kind):

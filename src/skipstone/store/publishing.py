@@ -26,7 +26,7 @@ from deltalake.transaction import AddAction, RemoveAction, create_table_with_add
 
 from skipstone.catalog.location import Location
 from skipstone.catalog.values import BlockSet, Snapshot
-from skipstone.errors import CommitConflict, InvalidInput, LayoutInfeasible
+from skipstone.errors import CommitConflict, InvalidInput, LayoutInfeasible, listed
 from skipstone.layout.scheme import FEATURE_PREFIX, Scheme
 from skipstone.predicate.expression import Column
 from skipstone.predicate.printing import sql
@@ -37,6 +37,13 @@ _VERSION_KEY = "skipstone.version"
 _CHUNKS_KEY = "skipstone.chunks"
 _STATISTICS_KEY = "delta.dataSkippingStatsColumns"
 _INDEXED_KEY = "delta.dataSkippingNumIndexedCols"
+
+_SIGNED = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ def publish(table: Location, snapshot: Snapshot) -> Published:
         if not is_published(table):
             create_table_with_add_actions(
                 table.uri,
-                Schema.from_arrow(_shown(snapshot, ())),
+                _delta_schema(_shown(snapshot, ())),
                 [_add(file) for file in wanted.values()],
                 configuration=_indexed(_bounded_everywhere(snapshot, wanted.values())),
                 storage_options=table.storage_options,
@@ -91,19 +98,17 @@ def publish(table: Location, snapshot: Snapshot) -> Published:
             fields = [field.name for field in delta.schema().fields]
             shown = _shown(snapshot, fields)
             _narrow_index(delta, _bounded_everywhere(snapshot, wanted.values()))
-            missing = [field for field in Schema.from_arrow(shown).fields if field.name not in fields]
+            missing = [field for field in _delta_schema(shown).fields if field.name not in fields]
             if missing and all(field.name.startswith(FEATURE_PREFIX) for field in missing):
                 delta.alter.add_columns(missing)
             delta.create_write_transaction(
-                [*joined, *left], "append", Schema.from_arrow(shown), commit_properties=properties
+                [*joined, *left], "append", _delta_schema(shown), commit_properties=properties
             )
         return Published(snapshot.version, delta.version() + bool(joined or left), len(joined), len(left))
     except SchemaMismatchError as error:
         raise InvalidInput(f"the published Delta table has another schema: {_first_line(error)}") from error
     except DeltaError as error:
         raise CommitConflict(f"the Delta table at {table.uri} could not be updated: {_first_line(error)}") from error
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"Delta has no type for a column of this table: {_first_line(error)}") from error
 
 
 def _bounded_everywhere(snapshot: Snapshot, files: Iterable[_File]) -> tuple[str, ...]:
@@ -139,6 +144,37 @@ def _shown(snapshot: Snapshot, there: Sequence[str]) -> pa.Schema:
     before = [name for name in there if name.startswith(FEATURE_PREFIX)]
     features = [pa.field(name, pa.bool_()) for name in dict.fromkeys([*before, *kept])]
     return pa.schema([*snapshot.schema, *features])
+
+
+def _delta_schema(shown: pa.Schema) -> Schema:
+    """The schema in Delta's types; an error that names the columns for which there is none."""
+    fields = [field.with_type(_as_delta_has_it(field.type)) for field in shown]
+    without = [f'"{field.name}" ({field.type})' for field in fields if not _has_delta_type(field)]
+    if without:
+        raise InvalidInput(f"Delta has no type for these columns, so the table cannot be published: {listed(without)}")
+    return Schema.from_arrow(pa.schema(fields))
+
+
+def _as_delta_has_it(kind: pa.DataType) -> pa.DataType:
+    """A type that Delta has, and whose values all values of this type are; the type itself where there is none.
+
+    Left to itself delta-rs makes signed integers of the same width of unsigned ones, and of nanoseconds a type that
+    other readers do not know.
+
+    >>> _as_delta_has_it(pa.uint8()), _as_delta_has_it(pa.timestamp("ns", "Europe/Oslo"))
+    (DataType(int16), TimestampType(timestamp[us, tz=UTC]))
+    """
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC" if kind.tz else None)
+    return _SIGNED.get(kind, kind)
+
+
+def _has_delta_type(field: pa.Field) -> bool:
+    try:
+        Schema.from_arrow(pa.schema([field]))
+    except Exception:  # delta-rs raises no narrower one
+        return False
+    return True
 
 
 def published_features(table: Location) -> frozenset[str]:

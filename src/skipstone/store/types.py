@@ -19,6 +19,9 @@ __all__ = ["leaf_count", "restored", "storable_schema"]
 def storable_schema(schema: pa.Schema) -> pa.Schema:
     """Give a schema without any metadata, if a table can have it, else say what stands in the way.
 
+    Views, which Polars gives, become plain texts and bytes, and short decimals become long ones: Arrow cannot filter
+    the ones nor find the least of the others, and Parquet does not tell them apart.
+
     Spark's and pandas's notes in a footer would outlive the columns that they speak of: Spark believes its own copy of
     the schema over the real one.
 
@@ -36,7 +39,34 @@ def storable_schema(schema: pa.Schema) -> pa.Schema:
     hollow = [field.name for field in schema if _is_hollow(field.type)]
     if hollow:
         raise InvalidInput(f"Parquet cannot store a struct without fields, as in: {listed(hollow)}")
-    return read_schema(schema_json(schema))
+    return pa.schema([_workable(field) for field in read_schema(schema_json(schema))])
+
+
+def _workable(field: pa.Field) -> pa.Field:
+    """The same field of a type for which Arrow has all functions, inside as well.
+
+    >>> _workable(pa.field("a", pa.list_(pa.string_view()))).type
+    ListType(list<item: string>)
+    """
+    kind = field.type
+    if pa.types.is_string_view(kind):
+        return field.with_type(pa.string())
+    if pa.types.is_binary_view(kind):
+        return field.with_type(pa.binary())
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        return field.with_type(pa.decimal128(kind.precision, kind.scale))
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_workable(kind.field(i)) for i in range(kind.num_fields)]))
+    if pa.types.is_map(kind):
+        key, item = _workable(kind.key_field), _workable(kind.item_field)
+        return field.with_type(pa.map_(key, item, keys_sorted=kind.keys_sorted))
+    if pa.types.is_fixed_size_list(kind):
+        return field.with_type(pa.list_(_workable(kind.value_field), kind.list_size))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_workable(kind.value_field)))
+    if pa.types.is_large_list(kind):
+        return field.with_type(pa.large_list(_workable(kind.value_field)))
+    return field
 
 
 def restored(values: Any, kind: pa.DataType) -> Any:
