@@ -664,8 +664,19 @@ class Table:
         A published Delta table is brought up to date first: its readers must not miss files that leave.
         """
         if not dry_run and is_published(self.location):
-            self.export()
+            self._bring_published_up_to_date()
         return self.catalog.vacuum(retention, dry_run=dry_run, allow_short_retention=allow_short_retention)
+
+    def _bring_published_up_to_date(self) -> None:
+        try:
+            self.export()
+        except LayoutInfeasible as error:
+            raise LayoutInfeasible(
+                f'vacuum of table "{self.name}" would take files away from the Delta table that was published of it, '
+                "which cannot be brought up to date: a chunk has no layout with every column of every row. "
+                "Hint: optimize with one layout; or withdraw the Delta table, "
+                f"by deleting {self.location.uri}/_delta_log"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -11,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import skipstone
-from skipstone.errors import InvalidInput
+from skipstone.errors import InvalidInput, LayoutInfeasible
 from skipstone.lake import Lake, Table
 from skipstone.layout.scheme import ClusteringSpec
 from skipstone.relayout.advising import Advice
@@ -112,6 +114,17 @@ def laid_out(tmp_path: Path) -> tuple[Lake, Table]:
 def files_of(table: Table, chunk: str) -> set[str]:
     blocks, here = table.snapshot().blocks_of(chunk)
     return {blocks.files[number] for number in blocks.file_of[here]}
+
+
+def test_vacuum_says_how_to_go_on_where_a_published_table_stands_in_its_way(laid_out: tuple[Lake, Table]) -> None:
+    _, table = laid_out
+    table.export(version=1)
+    published = table.location.uri + "/_delta_log"
+    with pytest.raises(LayoutInfeasible, match=f"withdraw the Delta table, by deleting {re.escape(published)}$"):
+        table.vacuum(dry_run=False)
+    assert table.scan(version=1).count() == ROWS // 2
+    shutil.rmtree(published)
+    assert not table.vacuum(dry_run=False).dry_run
 
 
 def test_chunks_of_every_scheme_are_one_table(laid_out: tuple[Lake, Table]) -> None:
