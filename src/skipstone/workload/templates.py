@@ -19,7 +19,8 @@ from sqlglot.tokenizer_core import TokenType
 
 __all__ = ["Shape", "free_constants", "shape", "template_text", "without_comments_around"]
 
-_CONSTANT = re.compile(r"""('[^'\\]*'|(?<![\w.$@"`#:])\d+(?:\.\d+)?(?![\w.]))""")
+_CONSTANT = re.compile(r"""((?<!')'[^'\\]*'(?!')|(?<![\w.$@"`#:])\d+(?:\.\d+)?(?![\w.]))""")
+# A quote beside a quote is no end: 'it''s' is one text to the parser, and so it must not be cut in two.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LEADING_COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*(?![+!])[^*]*\*+(?:[^/*][^*]*\*+)*/)+")
 
