@@ -188,6 +188,8 @@ def is_null_on_nulls(node: exp.Expr, aliases: frozenset[str]) -> bool:
     """Whether an expression is NULL where all columns of the given sources are NULL."""
     if isinstance(node, exp.Column):
         return node.table in aliases
+    if isinstance(node, exp.Binary) and _is_many(node.right):
+        return False  # compared with nothing at all, `x <> ALL (...)` is TRUE and `x = ANY (...)` FALSE, x NULL or not
     if isinstance(node, exp.Binary) and isinstance(node, (*_COMPARISONS, *_ARITHMETIC)):
         return is_null_on_nulls(node.left, aliases) or is_null_on_nulls(node.right, aliases)
     if isinstance(node, (exp.Between, *_PATTERNS, *_NULL_IN_NULL_OUT)):
@@ -195,6 +197,13 @@ def is_null_on_nulls(node: exp.Expr, aliases: frozenset[str]) -> bool:
     if isinstance(node, exp.In):
         return bool(node.expressions) and is_null_on_nulls(node.this, aliases)
     return False
+
+
+def _is_many(node: exp.Expr) -> bool:
+    """Whether one side of a comparison is ANY, SOME or ALL of a list."""
+    return isinstance(node, (exp.All, exp.Any)) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in ("all", "any", "some")
+    )
 
 
 def has_unfilled_template(condition: exp.Expr) -> bool:

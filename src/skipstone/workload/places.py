@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from skipstone.predicate.parsing import dialect_named
-from skipstone.workload.resolving import KnownTables, cte_meant, fold_names, number_mentions
+from skipstone.workload.resolving import KnownTables, cte_meant, drop_hints, fold_names, number_mentions
 
 __all__ = ["TablePlace", "renamed", "table_places"]
 
@@ -50,6 +50,7 @@ def table_places(sql: str, tables: Mapping[str, pa.Schema], *, dialect: str = "s
         tree = sqlglot.parse_one(sql, read=dialect_named(dialect))
     except (SqlglotError, RecursionError):
         return None
+    drop_hints(tree)
     written = {id(identifier): identifier.name for identifier in tree.find_all(exp.Identifier)}
     mentions = number_mentions(tree)
     fold_names(tree)

@@ -59,6 +59,7 @@ from skipstone.workload.selects import (
     literal_type,
     made_of,
     may_be_a_word,
+    names_something,
     outputs_of,
     projection_barrier,
     row_by_row,
@@ -550,9 +551,7 @@ class _Walk:
             column = branch.selects[position].unalias()
             table = direct_table(branch, column.table) if isinstance(column, exp.Column) else None
             number = table_of(table) if table is not None else None
-            if number is None:
-                return literal_type(column)
-            types.add(self.known.tables[number].type_of(column.name))
+            types.add(literal_type(column) if number is None else self.known.tables[number].type_of(column.name))
         return types.pop() if len(types) == 1 else None
 
     # Columns -----------------------------------------------------------------------------------------------------
@@ -574,7 +573,7 @@ class _Walk:
             self._star(node, scope)
         elif isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
             pass  # COUNT(*) counts rows and reads no column
-        elif isinstance(node, (exp.TableColumn, exp.Columns)):
+        elif isinstance(node, (exp.TableColumn, exp.Columns)) or names_something(node):
             self._whole_row(node.name, scope)
             self._expressions(node.iter_expressions(), scope)
         else:
@@ -586,7 +585,11 @@ class _Walk:
         if source is not None:
             source.read(name)
             known = source.reference.table.columns if source.reference and not source.node.args.get("pivots") else None
-            if known is not None and name not in known:
+            if known is None or name in known:
+                return
+            if column.table in known:
+                source.read(column.table)  # field c of a column t, in a table that is called t as well
+            else:
                 self.strangers.append((name, tuple(source.reference.table.schema.names if source.reference else ())))
             return
         if not column.table and scope.source(name) is not None:
@@ -680,12 +683,16 @@ def _leaves(tree: _Source | _Join) -> Iterator[_Source]:
 
 
 def _arguments(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What an item of FROM carries beside the thing itself: pivots, samples, versions."""
-    for part in ("pivots", "sample", "version", "when"):
+    """What an item of FROM carries beside the thing itself: samples, versions, the queries inside pivots.
+
+    The columns that a pivot names are the item's own, which is read in full.
+    """
+    for pivot in node.args.get("pivots") or ():
+        yield from pivot.find_all(exp.Query)
+    for part in ("sample", "version", "when"):
         value: Any = node.args.get(part)
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, exp.Expr):
-                yield one
+        if isinstance(value, exp.Expr):
+            yield value
 
 
 def _more(reasons: tuple[str, ...], reason: str) -> tuple[str, ...]:

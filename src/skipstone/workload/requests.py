@@ -32,7 +32,8 @@ from skipstone.predicate.parsing import NO_WORDS, dialect_named, what_was_found
 from skipstone.workload.conditions import has_unfilled_template, shortened
 from skipstone.workload.pushdown import Reference, references
 from skipstone.workload.query import Request
-from skipstone.workload.resolving import KnownTables, number_mentions, resolve
+from skipstone.workload.resolving import KnownTables, drop_hints, number_mentions, resolve
+from skipstone.workload.selects import has_steps, loses_the_order_of_steps
 from skipstone.workload.templates import Shape, free_constants, looks_like_date, shape, template_text
 
 __all__ = ["FrontEnd", "Statement", "requests"]
@@ -120,6 +121,7 @@ class FrontEnd:
             return _Plan(_problem(failure, sql))
         if problem is not None:
             return _Plan(problem)
+        drop_hints(tree)
         free = free_constants(tree)
         number_mentions(tree)
         # Which tables are read is known even where nothing else is.
@@ -130,6 +132,10 @@ class FrontEnd:
             return _Plan(Statement(problem="no statement, only an expression", line=1, column=1, template=template))
         if query is None:
             return _Plan(Statement(is_query=False, problem=_what_it_is(tree), template=template))
+        if has_steps(sql) and loses_the_order_of_steps(query):
+            reason = "the order of the statement's steps is not looked into"
+            full = tuple(_full_read(self._known, number, reason) for number in mentioned)
+            return _Plan(Statement(full, others=others, template=template))
         try:
             found = references(resolve(query, self._known, self._dialect), self._known, self._dialect)
             planned = tuple(_PlannedRequest.of(reference, self._bound, free) for reference in found)

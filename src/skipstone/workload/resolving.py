@@ -18,7 +18,17 @@ from sqlglot import exp
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
-__all__ = ["KnownTable", "KnownTables", "cte_of", "is_unknown", "mention_of", "number_mentions", "resolve", "table_of"]
+__all__ = [
+    "KnownTable",
+    "KnownTables",
+    "cte_of",
+    "drop_hints",
+    "is_unknown",
+    "mention_of",
+    "number_mentions",
+    "resolve",
+    "table_of",
+]
 
 _KNOWN = "known table "
 _UNKNOWN = "unknown table"
@@ -141,6 +151,12 @@ def resolve(tree: exp.Expr, known: KnownTables, dialect: str) -> exp.Expr:
     )
     _undo_coalesce_of_using(resolved)
     return resolved
+
+
+def drop_hints(tree: exp.Expr) -> None:
+    """Take hints out of a parsed statement: the tables that `/*+ BROADCAST(t) */` names are not read there."""
+    for hint in list(tree.find_all(exp.Hint)):
+        hint.pop()
 
 
 def number_mentions(tree: exp.Expr) -> list[exp.Table]:

@@ -12,6 +12,7 @@ __all__ = [
     "by_position",
     "direct_table",
     "group_keys",
+    "has_steps",
     "is_aggregated",
     "is_comma",
     "is_output_name",
@@ -19,8 +20,10 @@ __all__ = [
     "leaf_barrier",
     "limits_rows",
     "literal_type",
+    "loses_the_order_of_steps",
     "made_of",
     "may_be_a_word",
+    "names_something",
     "outputs_of",
     "parts_of_output",
     "projection_barrier",
@@ -63,11 +66,29 @@ def limits_rows(node: exp.Expr) -> bool:
     return any(node.args.get(part) for part in ("limit", "offset", "sample", "for_"))
 
 
+def has_steps(sql: str) -> bool:
+    """Whether a text may be written in steps: `FROM t |> WHERE a = 1 |> SELECT b`."""
+    return "|>" in sql
+
+
+def loses_the_order_of_steps(query: exp.Expr) -> bool:
+    """Whether a statement written in steps may ask for other rows than the query it was parsed to.
+
+    The parser makes one SELECT of steps that follow each other, so `|> LIMIT 3 |> WHERE a = 1` and
+    `|> WHERE a = 1 |> LIMIT 3` are the same to it. For steps that drop or keep each row by itself the order is nothing.
+    """
+    if any(limits_rows(part) or part.args.get("distinct") for part in query.find_all(exp.Query)):
+        return True
+    return not {join_side(join) for join in query.find_all(exp.Join)} <= {"", "LEFT", "SEMI", "ANTI"}
+
+
 def select_barrier(node: exp.Select) -> str:
     """Why not even the SELECT's own WHERE may be used, if it may not."""
     strange = sorted(part for part, value in node.args.items() if value and part not in _HARMLESS_SELECT_PARTS)
     if strange:
         return f"{strange[0].strip('_').upper()} is not looked into"
+    if node.args.get("sample"):
+        return "a filter above a sample stays above it"
     if any(column.args.get("join_mark") for column in node.find_all(exp.Column)):
         return "an outer join written with (+) is not looked into"
     return ""
@@ -118,6 +139,8 @@ def unusable(condition: exp.Expr) -> str:
             return "a condition that asks another query is not used"
         if isinstance(node, (exp.Parameter, exp.Placeholder, exp.SessionParameter)):
             return "a condition on a parameter is not used, its value is not known"
+        if names_something(node):
+            return "a condition on a name that is given as a text is not used"
         if isinstance(node, (exp.AggFunc, exp.Window)):
             return "a condition on an aggregate or a window is not used"
         if isinstance(node, exp.Column) and not node.table:
@@ -239,6 +262,11 @@ def may_be_a_word(column: exp.Column) -> bool:
     if is_output_name(column) or column.find_ancestor(exp.Lambda) is not None:
         return True
     return column.name in _UNITS_OF_TIME and isinstance(column.parent, exp.Func)
+
+
+def names_something(node: exp.Expr) -> bool:
+    """Whether an expression stands for whatever its text names: `IDENTIFIER('a')` is column a."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "identifier"
 
 
 def direct_table(select: exp.Select, alias: str) -> exp.Table | None:
