@@ -39,9 +39,10 @@ def like(kind: MatchKind, value: Expression, pattern: str, escape: str | None, n
     if pieces is None:
         return None
     if kind is MatchKind.ILIKE:
-        if not pieces or any(isinstance(piece, str) for piece in pieces):
+        # A single wildcard matters too: the one letter 'İ' is two in lower case, and so not ILIKE '_'.
+        if pieces != [_MANY]:
             return Match(kind, value, _written(pieces), negated)
-        kind = MatchKind.LIKE  # only wildcards: case does not matter
+        kind = MatchKind.LIKE
     words = [piece for piece in pieces if isinstance(piece, str)]
     shape = "".join("x" if isinstance(piece, str) else piece.sign for piece in pieces)
     match shape:
