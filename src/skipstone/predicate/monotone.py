@@ -89,11 +89,15 @@ def without_widening(expression: Expression) -> Expression:
     while isinstance(expression, Cast):
         source, target = domain_of(expression.base.type), domain_of(expression.type)
         same = source.family is target.family is not Family.UNORDERED and source.unit == target.unit
-        narrowed = source.family is Family.FLOAT and expression.base.type.bit_width > expression.type.bit_width
-        if not same or narrowed or not _contains(target, source):
+        if not same or not _contains(target, source) or _loses_digits(expression):
             break
         expression = expression.base
     return expression
+
+
+def _loses_digits(cast: Cast) -> bool:
+    floats = pa.types.is_floating(cast.base.type) and pa.types.is_floating(cast.type)
+    return bool(floats and cast.base.type.bit_width > cast.type.bit_width)
 
 
 def widening_cast(expression: Expression) -> _Step | None:
