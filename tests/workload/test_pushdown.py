@@ -82,6 +82,20 @@ def test_a_sample_of_the_rows_of_a_query_is_taken_before_its_filter() -> None:
     assert asked("SELECT a FROM t WHERE b = 1 USING SAMPLE 10", "duckdb") == [("t", ("a", "b"), "TRUE")]
 
 
+@pytest.mark.parametrize(
+    ("query", "dialect"),
+    [
+        ("SELECT a FROM t WHERE monotonically_increasing_id() < 5 AND a = 1", "spark"),
+        ("SELECT * FROM (SELECT a FROM t WHERE monotonically_increasing_id() < 5) d WHERE a = 1", "spark"),
+        ("SELECT * FROM (SELECT a, monotonically_increasing_id() AS n FROM t) d WHERE a = 1", "spark"),
+        ("SELECT * FROM (SELECT a, runningDifference(a) AS n FROM t) d WHERE a = 1", "clickhouse"),
+        ("SELECT * FROM (SELECT a, SEQ4() AS n FROM t) d WHERE a = 1", "snowflake"),
+    ],
+)
+def test_nothing_is_taken_from_under_a_function_that_counts_rows(query: str, dialect: str) -> None:
+    assert asked(query, dialect) == [("t", ("a",), "TRUE")]
+
+
 def test_an_equality_carries_no_filter_over_to_a_column_of_another_type() -> None:
     """The first branch makes the column a date, so that the text ' 2021-01-01' equals a day after 2020-01-01."""
     query = "SELECT u.a FROM (SELECT d AS k FROM t UNION ALL SELECT '2020-01-01') x JOIN u ON x.k = u.s "

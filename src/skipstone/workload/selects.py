@@ -51,7 +51,11 @@ _ONE_ROW_AT_A_TIME: tuple[type[exp.Expr], ...] = (
 )  # fmt: skip
 """What a demand may be translated into: functions of one row that give the same value whenever they are asked."""
 
-_STATEFUL_FUNCTIONS = frozenset({"monotonically_increasing_id", "rownum", "row_number", "input_file_name"})
+_STATEFUL_FUNCTIONS = frozenset({
+    "monotonically_increasing_id", "rownum", "row_number", "input_file_name", "neighbor", "rownumberinblock",
+    "rownumberinallblocks", "runningaccumulate", "runningconcurrency", "runningdifference", "seq1", "seq2", "seq4",
+    "seq8",
+})  # fmt: skip
 """Functions whose value for a row depends on which other rows are there."""
 
 _UNITS_OF_TIME = frozenset({
@@ -89,6 +93,8 @@ def select_barrier(node: exp.Select) -> str:
         return f"{strange[0].strip('_').upper()} is not looked into"
     if node.args.get("sample"):
         return "a filter above a sample stays above it"
+    if _counts_rows(node):
+        return "a filter beside a function of all rows is not used before it"
     if any(column.args.get("join_mark") for column in node.find_all(exp.Column)):
         return "an outer join written with (+) is not looked into"
     return ""
@@ -105,11 +111,21 @@ def projection_barrier(node: exp.Select) -> str:
         return "the output of this SELECT is not looked into"
     for projection in node.expressions:
         for part in projection.walk():
-            if isinstance(part, (exp.Explode, exp.Unnest, exp.Rand, exp.Uuid, exp.Pseudocolumn)) or (
-                isinstance(part, (exp.Anonymous, exp.Column)) and part.name.lower() in _STATEFUL_FUNCTIONS
-            ):
+            if isinstance(part, (exp.Explode, exp.Unnest, exp.Rand, exp.Uuid, exp.Pseudocolumn)) or _is_stateful(part):
                 return "a filter above a generator or a function of all rows stays above it"
     return ""
+
+
+def _is_stateful(node: exp.Expr) -> bool:
+    named = isinstance(node, (exp.Anonymous, exp.Column))
+    return (node.name.lower() if named else node.key) in _STATEFUL_FUNCTIONS
+
+
+def _counts_rows(node: exp.Select) -> bool:
+    """Whether the rows of a SELECT are chosen by a function that would give others if some of them were not there."""
+    joins = [join.args.get("on") for join in node.args.get("joins") or ()]
+    chosen_by = [node.args.get("where"), node.args.get("prewhere"), *joins]
+    return any(_is_stateful(part) for clause in chosen_by if clause is not None for part in clause.walk())
 
 
 def leaf_barrier(node: exp.Expr) -> str:
