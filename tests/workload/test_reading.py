@@ -161,6 +161,7 @@ class TestJsonLines:
             ("not json", "not a JSON object: "),
             ("[1]", "expected a JSON object with the key sql, found list"),
             ({"query": "SELECT 1"}, 'the key "sql" with the text of a statement is missing; keys found: query'),
+            ({"sql": 5}, '"sql" must be the text of a statement, found int'),
             ({"sql": "SELECT 1", "count": "many"}, "\"count\" must be a number of at least 0, found 'many'"),
             ({"sql": "SELECT 1", "count": -1}, '"count" must be a number of at least 0, found -1'),
             ({"sql": "SELECT 1", "timestamp": "noon"}, "\"timestamp\" must be ISO 8601 text or a number, found 'noon'"),
@@ -175,6 +176,11 @@ class TestJsonLines:
         assert problem.line == 3
         assert problem.reason.startswith(reason)
         assert filters(work) == [("TRUE", 1)]
+        assert (work.statements, work.problem_count) == (2, 1), "what is not understood was read as well"
+
+    def test_half_a_letter_is_replaced_by_one_that_can_be_written(self, tmp_path: Path) -> None:
+        work = read(tmp_path, r'{"sql": "SELECT id FROM sales WHERE shop = ' "'\\ud800'" '"}', "log.jsonl")
+        assert filters(work) == [("shop = '\ufffd'", 1)]
 
     def test_a_statement_inside_a_record_is_placed_by_the_line_of_the_record(self, tmp_path: Path) -> None:
         work = read(

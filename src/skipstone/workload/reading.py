@@ -199,6 +199,7 @@ class _Reader:
     def read_record(self, file: str, record: Record) -> None:
         """Read one record of a log; its text may hold several statements."""
         if record.problem:
+            self.statements += record.count
             self._count_problem(file, record.line, None, record.problem, record.sql, record.count)
         else:
             self._read_text(file, record.sql, record, one_line=True)

@@ -159,10 +159,12 @@ def _json_list(text: str) -> Iterator[Record]:
 def _record(number: int, value: Any) -> Record:
     if not isinstance(value, dict):
         return Record(number, problem=f"expected a JSON object with the key sql, found {type(value).__name__}")
-    sql = value.get("sql")
-    if not isinstance(sql, str):
-        keys = ", ".join(sorted(map(str, value))) or "none"
+    if "sql" not in value:
+        keys = _in_utf8(", ".join(sorted(value)) or "none")
         return Record(number, problem=f'the key "sql" with the text of a statement is missing; keys found: {keys}')
+    if not isinstance(value["sql"], str):
+        return Record(number, problem=f'"sql" must be the text of a statement, found {type(value["sql"]).__name__}')
+    sql = _in_utf8(value["sql"])
     try:
         return Record(
             number,
@@ -173,7 +175,15 @@ def _record(number: int, value: Any) -> Record:
             str(value.get("user") or ""),
         )
     except ValueError as problem:
-        return Record(number, sql, problem=str(problem))
+        return Record(number, sql, problem=_in_utf8(str(problem)))
+
+
+_HALF_A_LETTER = re.compile("[\ud800-\udfff]")
+
+
+def _in_utf8(text: str) -> str:
+    """Put the replacement character for halves of letters, which JSON can hold and UTF-8 cannot."""
+    return _HALF_A_LETTER.sub("\ufffd", text)
 
 
 def _number(value: dict[str, Any], key: str, default: Any, *, least: float) -> Any:
