@@ -17,6 +17,7 @@ added, joins pass on what their kind allows, and what arrives at a derived table
     GROUP BY k                    a demand passes if it is made of grouping keys only
     windows                       a demand passes if it is made of every window's partition keys only
     LIMIT, DISTINCT ON, samples   nothing passes
+    functions that count rows     nothing passes, and no condition that stands beside one
     UNION, INTERSECT, EXCEPT      a demand passes into both branches where the columns have one type
     WITH c                        the disjunction over all uses of c
 """
