@@ -195,3 +195,11 @@ def test_a_matrix_without_rows_or_columns() -> None:
     assert implication_matrix([], [p]).shape == (0, 1)
     assert implication_matrix([p], []).shape == (1, 0)
     assert implication_matrix([p, p], [p, ALWAYS]).tolist() == [[True, True], [True, True]]
+
+
+def test_an_example_is_a_value_that_the_column_can_have() -> None:
+    """Between minus infinity and the least FLOAT there are doubles, and no value of a FLOAT column."""
+    schema = pa.schema([("single", pa.float32())])
+    p = parse_filter("single > float('-infinity') AND single < 1", schema)
+    (missing,) = explain_implication(p, parse_filter("single > 0", schema)).missing
+    assert missing == "single > 0.0F does not follow: p allows other values of single"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
+from skipstone.predicate.datatypes import FLOAT
 from skipstone.predicate.expression import Call, Cast, Column, Constant, Element, Field, Scalar
 from skipstone.predicate.implication_premise import Denial, Filter, Premise, conclusion_of
 from skipstone.predicate.implication_terms import Condition, Subject, Term, term_of
@@ -175,7 +177,9 @@ def _value(key: Any, subject: Subject, type_: pa.DataType) -> Scalar:
             case Family.NUMBER:
                 return decimal.Decimal((key < 0, tuple(map(int, str(abs(key)))), -type_.scale))
             case Family.FLOAT:
-                return double_of_rank(key)
+                value = double_of_rank(key)
+                # A single float goes by the ranks of doubles, most of which it cannot be.
+                return value if type_ != FLOAT or _is_single(value) else None
             case Family.DATE:
                 return datetime.date.fromordinal(key + datetime.date(1970, 1, 1).toordinal())
             case Family.LOCAL | Family.INSTANT:
@@ -191,6 +195,13 @@ def _value(key: Any, subject: Subject, type_: pa.DataType) -> Scalar:
                 return None
     except (OverflowError, UnicodeDecodeError, ValueError):
         return None
+
+
+def _is_single(value: float) -> bool:
+    try:
+        return value != value or struct.unpack("f", struct.pack("f", value))[0] == value
+    except OverflowError:
+        return False
 
 
 def _is_expression(of: object) -> bool:
