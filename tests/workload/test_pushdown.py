@@ -53,6 +53,11 @@ class TestSteps:
         query = "FROM t |> WHERE t.a = 1 |> RIGHT JOIN u ON t.id = u.id AND u.b = 1"
         assert asked(query) == [("t", ALL, "TRUE"), ("u", ALL, "TRUE")]
 
+    @pytest.mark.parametrize("steps", ["SELECT count(*) AS n", "WHERE x.a > 3 |> SELECT x.b"])
+    def test_rows_that_get_a_name_on_the_way_are_all_read(self, steps: str) -> None:
+        """The parser makes a common table expression of them that nobody seems to read."""
+        assert asked(f"FROM t |> AS x |> {steps}") == [("t", ALL, "TRUE")]
+
     def test_filters_and_inner_joins_are_used(self) -> None:
         query = "FROM t |> WHERE t.a = 1 |> JOIN u ON t.id = u.id |> WHERE u.b = 2 |> AGGREGATE count(*) AS n"
         assert asked(query) == [("t", ("a", "id"), "a = 1"), ("u", ("b", "id"), "b = 2")]
@@ -115,3 +120,35 @@ def test_texts_with_quotes_inside_are_not_taken_for_one_another() -> None:
     afresh = [front.read_afresh(f"SELECT a FROM t WHERE s = '{text}'").requests[0].filter for text in texts]
     assert found == afresh
     assert sql(found[1]) == r"s = 'let\'s'"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM t AS x (id, b, a, s, d, arr, place) WHERE x.a > 3",
+        "SELECT b FROM t x (id, b, a, s, d, arr, place) WHERE a > 3",
+        "WITH c AS (SELECT * FROM t) SELECT * FROM c AS x (id, b, a, s, d, arr, place) WHERE a > 3",
+        "SELECT x.* FROM LATERAL (SELECT * FROM t) x (id, b, a, s, d, arr, place) WHERE x.a > 3",
+    ],
+)
+def test_a_filter_on_columns_with_other_names_is_not_used(query: str) -> None:
+    assert asked(query) == [("t", ALL, "TRUE")]
+
+
+def test_an_equality_carries_no_filter_over_from_a_column_with_another_name() -> None:
+    query = "SELECT u.b FROM t x (id, s, a, b, d, arr, place) JOIN u ON x.b = u.b WHERE x.b > 3"
+    assert asked(query) == [("t", ALL, "TRUE"), ("u", ("b",), "TRUE")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH x AS (SELECT a FROM t) SELECT * FROM (TABLE x)",
+        "WITH x AS (SELECT a FROM t) SELECT * FROM IDENTIFIER('X')",
+        "WITH x AS (SELECT a FROM t) SELECT * FROM IDENTIFIER(:name)",
+        "WITH x AS (SELECT a FROM t) SELECT * FROM f(TABLE(x))",
+        "WITH x AS (SELECT a FROM t) SELECT a FROM x WHERE a > 3 UNION ALL SELECT a FROM IDENTIFIER('x')",
+    ],
+)
+def test_a_common_table_expression_may_be_read_in_ways_that_the_tree_does_not_show(query: str) -> None:
+    assert asked(query) == [("t", ("a",), "TRUE")]

@@ -54,15 +54,18 @@ from skipstone.workload.selects import (
     is_aggregated,
     is_comma,
     is_output_name,
+    items_of_from,
     join_side,
     leaf_barrier,
     limits_rows,
     literal_type,
     made_of,
     may_be_a_word,
+    may_read_by_name,
     names_something,
     outputs_of,
     projection_barrier,
+    renames_columns,
     row_by_row,
     select_barrier,
     unread_star_columns,
@@ -112,7 +115,7 @@ def references(query: exp.Expr, known: KnownTables, dialect: str = "spark") -> l
     uses: dict[int | None, list[exp.Table]] = {}
     for table in query.find_all(exp.Table):
         uses.setdefault(cte_of(table), []).append(table)
-    walk = _Walk(known, dialect, uses)
+    walk = _Walk(known, dialect, uses, items=tuple(items_of_from(query)))
     walk.query(query, _Scope({}, None), demands=[], needed=None, lost=())
     walk.read_what_was_missed(query)
     walk.check_names()
@@ -204,6 +207,8 @@ class _Walk:
     dialect: str
     uses: dict[int | None, list[exp.Table]]
     """The table nodes that name a CTE, by its number."""
+    items: tuple[exp.Expr, ...]
+    """The tables in the FROM clauses of the statement, and what is none to the parser."""
     ctes: dict[int, _Cte] = field(default_factory=dict)
     walked: set[int] = field(default_factory=set)
     """The table nodes that the walk came by."""
@@ -252,7 +257,8 @@ class _Walk:
         for cte in reversed(scope.ctes):
             inner = _Scope({}, scope.outer)
             # A use that was not walked is the CTE's own recursion, or stands where we do not look.
-            if any(id(table) not in self.walked for table in self.uses.get(cte_of(cte.node), ())):
+            unseen = any(may_read_by_name(item, cte.node.alias) for item in self.items)
+            if unseen or any(id(table) not in self.walked for table in self.uses.get(cte_of(cte.node), ())):
                 reason = f"{cte.node.alias} is read by itself or in a way that is not looked into"
                 self.query(cte.node.this, inner, [], None, _more(tuple(cte.lost), reason))
                 continue
@@ -417,8 +423,9 @@ class _Walk:
         elif isinstance(inner, exp.Lateral) and isinstance(inner.this, exp.Query):
             source.query = inner.this
         pivots = node.args.get("pivots")
-        if pivots:
+        if pivots or renames_columns(node):
             source.read_all()
+        if pivots:
             alias = pivots[-1].alias or alias
         if alias in scope.sources:
             # Two items under one name: which of them a column means cannot be told, so both are read in full.
@@ -532,6 +539,8 @@ class _Walk:
     # Types of output columns, as far as they are plain columns of known tables --------------------------------------
 
     def _source_type(self, source: _Source, name: str) -> pa.DataType | None:
+        if renames_columns(source.node):
+            return None
         if source.reference is not None:
             return None if source.barrier else source.reference.table.type_of(name)
         if source.cte is not None:
@@ -585,7 +594,8 @@ class _Walk:
         source = scope.source(column.table) if column.table else None
         if source is not None:
             source.read(name)
-            known = source.reference.table.columns if source.reference and not source.node.args.get("pivots") else None
+            has_own_names = source.node.args.get("pivots") or renames_columns(source.node)
+            known = source.reference.table.columns if source.reference and not has_own_names else None
             if known is None or name in known:
                 return
             if column.table in known:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from sqlglot import exp
 
+from skipstone.workload.resolving import cte_of
+
 __all__ = [
     "branches_of",
     "by_position",
@@ -16,6 +18,7 @@ __all__ = [
     "is_aggregated",
     "is_comma",
     "is_output_name",
+    "items_of_from",
     "join_side",
     "leaf_barrier",
     "limits_rows",
@@ -23,10 +26,12 @@ __all__ = [
     "loses_the_order_of_steps",
     "made_of",
     "may_be_a_word",
+    "may_read_by_name",
     "names_something",
     "outputs_of",
     "parts_of_output",
     "projection_barrier",
+    "renames_columns",
     "row_by_row",
     "select_barrier",
     "unread_star_columns",
@@ -146,7 +151,38 @@ def leaf_barrier(node: exp.Expr) -> str:
             return reason
     if isinstance(node, exp.Subquery) and limits_rows(node):
         return "a filter above LIMIT stays above it"
+    if renames_columns(node):
+        return "a filter on columns that have other names in the statement is not used"
     return ""
+
+
+def renames_columns(node: exp.Expr) -> bool:
+    """Whether an item of FROM gives its columns other names: `t AS x (b, a)`.
+
+    For a query in parentheses and a WITH clause, the names have been written into the query when names were resolved.
+    """
+    alias = node.args.get("alias")
+    return bool(isinstance(alias, exp.TableAlias) and alias.args.get("columns"))
+
+
+def items_of_from(query: exp.Expr) -> Iterator[exp.Expr]:
+    """The tables that a statement reads, and what else it reads that is no table to the parser."""
+    yield from query.find_all(exp.Table)
+    yield from (part.this for part in query.find_all(exp.From, exp.Join) if isinstance(part.this, exp.TableAlias))
+
+
+def may_read_by_name(item: exp.Expr, name: str) -> bool:
+    """Whether an item of FROM may be the common table expression of a name, though it does not look so.
+
+    Such are `TABLE x` (to the parser a table called TABLE, with the alias x), `IDENTIFIER('x')`, `f(TABLE(x))`, and the
+    x of the step `|> AS x`.
+    """
+    if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
+        return cte_of(item) is None and item.alias == name
+    if isinstance(item, (exp.Table, exp.TableAlias)):
+        named = (part.name.lower() for part in item.find_all(exp.Identifier, exp.Literal))
+        return name in named or any(names_something(part) for part in item.walk())
+    return False
 
 
 def unusable(condition: exp.Expr) -> str:
@@ -291,8 +327,8 @@ def direct_table(select: exp.Select, alias: str) -> exp.Table | None:
     items = [from_.this] if from_ else []
     items += [join.this for join in select.args.get("joins") or ()]
     for item in items:
-        if isinstance(item, exp.Table) and item.alias_or_name == alias and not item.args.get("pivots"):
-            return item
+        if isinstance(item, exp.Table) and item.alias_or_name == alias:
+            return None if item.args.get("pivots") or renames_columns(item) else item
     return None
 
 
