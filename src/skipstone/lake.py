@@ -193,6 +193,7 @@ class Lake:
         _require_positive("chunk_rows", chunk_rows)
         _require_positive("block_rows", block_rows)
         require_zone(time_zone)
+        self.location.require_no_file()
         location = self.location.child(_table_name(name))
         catalog = NativeCatalog(location)
         if catalog.exists():

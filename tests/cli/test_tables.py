@@ -226,10 +226,10 @@ def test_a_statement_over_no_table_of_the_lake_is_said_to_be_so(lake: Path) -> N
             "InvalidInput: there is no file or directory /nowhere/rows.parquet to load from",
         ),
         (("show", "SOURCE"), "InvalidInput: SOURCE is a file, and not a directory of tables"),
+        (("create", "SOURCE", "more", "SOURCE"), "InvalidInput: SOURCE is a file, and not a directory of tables"),
         (
             ("create", "xyz://bucket/lake", "more", "SOURCE"),
-            "InvalidInput: xyz://bucket/lake/more cannot be opened: Unrecognized filesystem type in URI: "
-            "xyz://bucket/lake/more",
+            "InvalidInput: xyz://bucket/lake cannot be opened: Unrecognized filesystem type in URI: xyz://bucket/lake",
         ),
         (
             ("create", "LAKE", "more", "SOURCE", "--time-zone", "Europe/Roma"),

@@ -102,6 +102,12 @@ class Location:
         info = filesystem.get_file_info(posixpath.join(base, path))
         return bool(info.type == pyarrow.fs.FileType.File)
 
+    def require_no_file(self) -> None:
+        """Refuse a place that is a file, where a directory of tables is or is to be."""
+        filesystem, base = self.filesystem()
+        if filesystem.get_file_info(base).type == pyarrow.fs.FileType.File:
+            raise InvalidInput(f"{self.uri} is a file, and not a directory of tables")
+
     def missing(self, paths: list[str]) -> list[str]:
         """Name those of the paths at which there is no file, in the order given."""
         filesystem, base = self.filesystem()
@@ -110,11 +116,9 @@ class Location:
 
     def directories(self) -> tuple[str, ...]:
         """Name the directories right below this place, sorted; none where there is nothing."""
+        self.require_no_file()
         filesystem, base = self.filesystem()
-        try:
-            infos = filesystem.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True))
-        except NotADirectoryError as error:
-            raise InvalidInput(f"{self.uri} is a file, and not a directory of tables") from error
+        infos = filesystem.get_file_info(pyarrow.fs.FileSelector(base, allow_not_found=True))
         return tuple(sorted(info.base_name for info in infos if info.type == pyarrow.fs.FileType.Directory))
 
     def list(self, path: str = "") -> Iterator[StoredFile]:
