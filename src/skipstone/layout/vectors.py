@@ -20,6 +20,7 @@ __all__ = [
     "DistinctVectors",
     "distinct",
     "find_words",
+    "grouped",
     "pack",
     "packed_width",
     "union_of_words",
@@ -107,7 +108,7 @@ def distinct(bits: Bits, counts: NDArray[np.int64] | None = None) -> tuple[Disti
     >>> vectors.bits.tolist(), vectors.counts.tolist(), which.tolist()
     ([[False, False], [True, False]], [1, 2], [1, 0, 1])
     """
-    first, group = _group(words(bits))
+    first, group = grouped(words(bits))
     # Bytes in the order of the vector's bits: the same order whatever the machine, and that of the packed vectors.
     order = np.lexsort(pack(bits[first]).T[::-1]) if bits.shape[1] else np.arange(len(first))
     rank = np.empty(len(order), dtype=np.int64)
@@ -151,7 +152,13 @@ def union_of_words(rows: NDArray[np.uint64], group: NDArray[np.int64], groups: i
     return united
 
 
-def _group(rows: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def grouped(rows: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find where each distinct vector appears first and, for each row of words, which of them it has.
+
+    >>> first, group = grouped(np.array([[5], [6], [5]], dtype=np.uint64))
+    >>> first.tolist(), group.tolist()
+    ([0, 1], [0, 1, 0])
+    """
     first, group, found = _group_by_hash(rows)
     return first[:found], group
 

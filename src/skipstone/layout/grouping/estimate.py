@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from skipstone.layout.clustering.bottom_up import read_by_queries
 from skipstone.layout.grouping.problem import DesignProblem, LayoutDraft
-from skipstone.layout.vectors import Bits, distinct
+from skipstone.layout.vectors import Bits, distinct, grouped, words
 
 __all__ = ["BlockEstimate", "SelectivityEstimate"]
 
@@ -52,18 +52,30 @@ class _Estimate:
 class BlockEstimate(_Estimate):
     """`Block Est.`: what cannot be skipped for certain is read."""
 
+    def __init__(self, problem: DesignProblem) -> None:
+        super().__init__(problem)
+        self._words = words(problem.vectors.bits)
+
     def _rows_of_kinds(self, local: tuple[int, ...], *, keeps_apart: bool) -> Rows:
         problem = self._problem
-        kinds = problem.kinds[:, local]
-        vectors, _ = distinct(problem.vectors.bits[:, local], problem.vectors.counts)
-        full = vectors.counts // problem.block_size * problem.block_size
+        vectors = self._words & self._mask(local)
+        first, group = grouped(vectors)
+        counts = np.bincount(group, weights=problem.vectors.counts, minlength=len(first)).astype(np.int64)
+        full = counts // problem.block_size * problem.block_size
         if keeps_apart:
-            outside = ~vectors.bits.any(axis=1)
-            full[outside] = vectors.counts[outside]
+            outside = ~vectors[first].any(axis=1)
+            full[outside] = counts[outside]
         # Only vectors that fill a block can be skipped, and there are no more of those than blocks.
         skippable = full > 0
-        skipped = full[skippable] @ ~read_by_queries(vectors.bits[skippable], kinds)
-        return np.asarray(vectors.rows - skipped, dtype=np.float64)
+        bits = problem.vectors.bits[first[skippable]][:, local]
+        skipped = full[skippable] @ ~read_by_queries(bits, problem.kinds[:, local])
+        return np.asarray(problem.vectors.rows - skipped, dtype=np.float64)
+
+    def _mask(self, local: tuple[int, ...]) -> NDArray[np.uint64]:
+        """One row of words that keeps of a vector what the local features say."""
+        bits = np.zeros((1, self._problem.vectors.bits.shape[1]), dtype=np.bool_)
+        bits[0, list(local)] = True
+        return words(bits)
 
 
 class SelectivityEstimate(_Estimate):
