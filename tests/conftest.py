@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 hypothesis.settings.register_profile("skipstone", deadline=None)
 hypothesis.settings.load_profile("skipstone")
 
+# Whichever test starts Spark first: its workers are this Python, and not the first one on the path.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Two local threads, two shuffle partitions, UTC, no console; stopped when the last test has run."""
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master("local[2]")
         .appName("skipstone-tests")

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from bench.engines import spark_session
 from bench.tpch.data import connect_to, denormalised, normalised
 
 TINY = 0.01
@@ -38,16 +39,4 @@ def duck(tiny_tables: Path, tiny_wide: Path) -> Iterator[duckdb.DuckDBPyConnecti
 @pytest.fixture(scope="session")
 def spark_for_bench() -> Any:
     """Return the Spark session of this process, which other tests may share, so nobody stops it here."""
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("bench")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    return spark_session(memory="1g")
